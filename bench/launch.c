@@ -39,24 +39,24 @@ static CUresult forward(CUfunction f, unsigned gx, unsigned gy, unsigned gz, uns
 static CUresult windowed(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
 	unsigned by, unsigned bz, unsigned shared, CUstream stream, void **params, void **extra)
 {
-	struct td_slot *slot = td_gate_enter(stream, 0);
+	struct td_marker *marker = td_gate_enter(stream, 0);
 	CUresult r = target(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
 
-	td_gate_leave(slot);
+	td_gate_leave(marker);
 	return r;
 }
 
 static CUresult metered(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
 	unsigned by, unsigned bz, unsigned shared, CUstream stream, void **params, void **extra)
 {
-	struct td_slot *slot = td_gate_enter(stream, 0);
+	struct td_marker *marker = td_gate_enter(stream, 0);
 	CUresult r;
 
-	if (td_meter_is_on(slot))
-		td_meter_launch(slot, stream, 0,
+	if (td_meter_is_on(marker))
+		td_meter_launch(marker, stream, 0,
 			&(const struct td_shape){f, {gx, gy, gz}, {bx, by, bz}, shared});
 	r = target(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
-	td_gate_leave(slot);
+	td_gate_leave(marker);
 	return r;
 }
 
@@ -284,7 +284,7 @@ int main(int argc, char **argv)
 	}
 	*(void **)&target = dlsym(driver, "cuLaunchKernel");
 	*(void **)&launch = dlsym(library, "cuLaunchKernel");
-	(void)td_slot_init();
+	(void)td_marker_init();
 	td_gate_init();
 	td_driver_set(&null_driver);
 	atomic_store(&td_gate.page.window_ns, WINDOW_NS);

@@ -114,7 +114,7 @@ static void find_driver(void)
 		pthread_mutex_init(&devices[i].lock, NULL);
 }
 
-static int get(void *arg, size_t bytes, uint64_t *ret_address)
+static int get_segment(void *arg, size_t bytes, uint64_t *ret_address)
 {
 	const struct device *device = arg;
 	CUcontext popped;
@@ -129,7 +129,7 @@ static int get(void *arg, size_t bytes, uint64_t *ret_address)
 	return r;
 }
 
-static void put(void *arg, uint64_t address)
+static void put_segment(void *arg, uint64_t address)
 {
 	const struct device *device = arg;
 	CUcontext popped;
@@ -190,8 +190,8 @@ static struct device *enter(int ordinal)
 	if (device->cache)
 		return device;
 	if (!cuda.get_device(&handle, ordinal) && !cuda.retain(&device->context, handle))
-		device->cache = td_cache_new(
-			&(struct td_cache_driver){get, put, join, device, segment_bytes()});
+		device->cache = td_cache_new(&(struct td_cache_driver){
+			get_segment, put_segment, join, device, segment_bytes()});
 	if (device->cache)
 		return device;
 	pthread_mutex_unlock(&device->lock);
@@ -211,7 +211,7 @@ static void tidy(struct device *device)
 	tandem_cached(ordinal, stats.spare_bytes);
 }
 
-static void leave(struct device *device)
+static void leave_context(struct device *device)
 {
 	if (++device->calls % LOOK_EVERY == 0 && !atomic_load(&tells_steps))
 		tidy(device);
@@ -227,7 +227,7 @@ void *tandem_malloc(ssize_t bytes, int device, CUstream stream)
 		return NULL;
 	if (td_cache_alloc(d->cache, (size_t)bytes, stream, &address))
 		address = 0;
-	leave(d);
+	leave_context(d);
 	return (void *)(uintptr_t)address;
 }
 
@@ -289,7 +289,7 @@ void tandem_free(void *address, ssize_t bytes, int device, CUstream stream)
 	if (!d)
 		return;
 	(void)td_cache_free(d->cache, (uintptr_t)address);
-	leave(d);
+	leave_context(d);
 }
 
 /* Only its cache knows the owner of an address, so all are asked. */

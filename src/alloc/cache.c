@@ -95,14 +95,14 @@ static uint64_t spare(const struct block *block)
 	return block->before || block->after ? 0 : block->bytes;
 }
 
-/* From a bin. */
-static void take(struct td_cache *cache, struct block *block)
+/* Takes a free block out of its bin. */
+static void take_from_bin(struct td_cache *cache, struct block *block)
 {
 	cache->stats.spare_bytes -= spare(block);
 	td_list_remove(&block->link);
 }
 
-static void keep(struct td_cache *cache, struct block *block)
+static void put_in_bin(struct td_cache *cache, struct block *block)
 {
 	block->in_use = false;
 	cache->stats.spare_bytes += spare(block);
@@ -116,7 +116,7 @@ static bool fits(const struct block *block, size_t bytes, const void *stream)
 }
 
 /* The smallest that fits. */
-static struct block *find(struct td_cache *cache, size_t bytes, const void *stream)
+static struct block *find_block(struct td_cache *cache, size_t bytes, const void *stream)
 {
 	struct block *best = NULL;
 	struct td_list *it;
@@ -142,7 +142,7 @@ static size_t segment_bytes(const struct td_cache *cache, size_t bytes)
 }
 
 /* A new segment as one free block. NULL: there is no memory, of the device or here. */
-static struct block *get(struct td_cache *cache, size_t bytes, const void *stream)
+static struct block *get_block(struct td_cache *cache, size_t bytes, const void *stream)
 {
 	struct segment *segment = calloc(1, sizeof(*segment));
 	struct block *block = calloc(1, sizeof(*block));
@@ -157,7 +157,7 @@ static struct block *get(struct td_cache *cache, size_t bytes, const void *strea
 	*segment = (struct segment){stream, bytes <= SMALL_MAX};
 	block->segment = segment;
 	cache->stats.cached_bytes += block->bytes;
-	keep(cache, block);
+	put_in_bin(cache, block);
 	return block;
 
 err_free:
@@ -190,7 +190,7 @@ static void split(struct td_cache *cache, struct block *block, size_t bytes)
 		rest->after->before = rest;
 	block->after = rest;
 	block->bytes = bytes;
-	keep(cache, rest);
+	put_in_bin(cache, rest);
 }
 
 int td_cache_alloc(struct td_cache *cache, size_t bytes, const void *stream, uint64_t *ret_address)
@@ -201,14 +201,14 @@ int td_cache_alloc(struct td_cache *cache, size_t bytes, const void *stream, uin
 	if (bytes > SIZE_MAX / 2)
 		return -ENOMEM;
 	bytes = bytes ? (bytes + UNIT - 1) / UNIT * UNIT : UNIT;
-	block = find(cache, bytes, stream);
+	block = find_block(cache, bytes, stream);
 	stats->hits += block != NULL;
 	stats->misses += block == NULL;
 	if (!block)
-		block = get(cache, bytes, stream);
+		block = get_block(cache, bytes, stream);
 	if (!block)
 		return -ENOMEM;
-	take(cache, block);
+	take_from_bin(cache, block);
 	split(cache, block, bytes);
 	block->in_use = true;
 	td_list_append(bucket_of(cache, block->address), &block->link);
@@ -283,15 +283,15 @@ int td_cache_free(struct td_cache *cache, uint64_t address)
 	cache->stats.cached_bytes += block->bytes;
 	td_list_remove(&block->link);
 	if (block->after && !block->after->in_use) {
-		take(cache, block->after);
+		take_from_bin(cache, block->after);
 		merge(block, block->after);
 	}
 	if (block->before && !block->before->in_use) {
 		block = block->before;
-		take(cache, block);
+		take_from_bin(cache, block);
 		merge(block, block->after);
 	}
-	keep(cache, block);
+	put_in_bin(cache, block);
 	return 0;
 }
 
@@ -299,7 +299,7 @@ static void give_back(struct td_cache *cache, struct block *block)
 {
 	cache->stats.cached_bytes -= block->bytes;
 	cache->driver.put(cache->driver.arg, block->address);
-	take(cache, block);
+	take_from_bin(cache, block);
 	free(block->segment);
 	free(block);
 }

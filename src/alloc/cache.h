@@ -24,7 +24,7 @@
 struct td_cache;
 
 struct td_cache_driver {
-	/* 0, or nonzero: out of memory. Segments are aligned to 512 bytes at least. */
+	/* Returns 0, or nonzero for out of memory. Segments are aligned to at least 512 bytes. */
 	int (*get)(void *arg, size_t bytes, uint64_t *ret_address);
 	/* Waits for work that may still use it. */
 	void (*put)(void *arg, uint64_t address);
@@ -52,14 +52,14 @@ struct td_cache *td_cache_new(const struct td_cache_driver *driver);
 /* Segments are left to the driver. */
 void td_cache_delete(struct td_cache *cache);
 
-/* 0 or -ENOMEM; before that everything that is kept has been given back. */
+/* Returns 0 or -ENOMEM. Before -ENOMEM, all cached memory has been given back. */
 int td_cache_alloc(struct td_cache *cache, size_t bytes, const void *stream, uint64_t *ret_address);
 /*
  * Records that another stream than the block's own uses it, too. Returns 0, or -EINVAL if the
  * address is no block in use.
  */
 int td_cache_record(struct td_cache *cache, uint64_t address, const void *stream);
-/* 0, or -EINVAL: not the address of a block in use. */
+/* Returns 0, or -EINVAL for an address that is no block in use. */
 int td_cache_free(struct td_cache *cache, uint64_t address);
 
 /*

@@ -43,7 +43,7 @@ static int set_one(const char *job, const char *key, const char *value, bool che
 	return td_cli_ask(&msg, NULL, NULL);
 }
 
-/* All of them, or only whether they can be set. */
+/* Sets all pairs, or only checks whether they can be set. */
 static int set_all(const char *job, int count, char **pairs, bool check)
 {
 	for (int i = 0; i < count; i++) {

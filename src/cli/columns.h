@@ -10,7 +10,7 @@ enum td_column {
 	TD_COLUMN_N,
 };
 
-/* A row of any list: the other lists' cells stay unused. Zeroed: of empty cells, which are shown as "-". */
+/* A row of any list; cells of other lists stay unused. Empty cells are shown as "-". */
 struct td_cells {
 	char text[TD_COLUMN_N][TD_CELL_BYTES];
 };

@@ -17,8 +17,10 @@
 /* The daemon is one loop that waits for nothing: one that takes so long for an answer is
  * stopped, or not let run. */
 #define ANSWER_NS (2 * TD_NS_PER_S)
-/* It waits for the driver itself before it lists GPUs, 12 s the first time (daemon/server/tools.c), and
- * when it ends. */
+/*
+ * The daemon itself waits for the driver before it lists GPUs, 12 s the first time
+ * (daemon/server/tools.c), and when it ends.
+ */
 #define DRIVER_NS (15 * TD_NS_PER_S)
 #define FOR_EVER  0
 
@@ -34,7 +36,7 @@ int td_cli_connect(const char *path)
 	return td_socket_connect(path, ANSWER_NS);
 }
 
-/* Who listens there; 0: not known. */
+/* Returns the pid of the listener; 0: not known. */
 static pid_t listener_of(int fd)
 {
 	struct ucred peer;
@@ -115,14 +117,14 @@ static int exchange(int fd, const struct td_msg *request, uint64_t patience_ns,
 		}
 		if (r || msg.type == TD_MSG_TYPE_end)
 			break;
-		/* Others have named their jobs and devices. */
+		/* Names of jobs and devices come from other users. */
 		td_proto_each_str(&msg, td_printable);
 		heard_ns = td_time_now_ns();
 		if (msg.type == TD_MSG_TYPE_error)
 			return td_cli_fail("%s%s", msg.error.text, msg.error.rest);
 		if (row)
 			row(&msg, arg);
-		/* Nobody gets what is printed; main says so. */
+		/* The output cannot be written; main() reports it. */
 		if (ferror(stdout))
 			return 0;
 	}
@@ -151,7 +153,7 @@ static uint64_t patience_for(const struct td_msg *request)
  * does. A slow answer to the request is then not taken for silence. And a stopped daemon does not
  * find, when it continues, a change whose user was told that it has failed.
  */
-static int ask(int fd, const struct td_msg *request,
+static int ask_on(int fd, const struct td_msg *request,
 	void (*row)(const struct td_msg *msg, void *arg), void *arg)
 {
 	int r = td_cli_probe(fd);
@@ -184,7 +186,7 @@ int td_cli_ask(
 	if (td_cli_socket(path, sizeof(path)))
 		return TD_EXIT_USAGE;
 	fd = td_cli_connect(path);
-	r = fd < 0 ? fd : ask(fd, request, row, arg);
+	r = fd < 0 ? fd : ask_on(fd, request, row, arg);
 	if (r < 0)
 		return fail(path, fd, r);
 	close(fd);
@@ -199,10 +201,10 @@ int td_cli_ask_to_end(const struct td_msg *request)
 	if (td_cli_socket(path, sizeof(path)))
 		return TD_EXIT_USAGE;
 	fd = td_cli_connect(path);
-	r = fd < 0 ? fd : ask(fd, request, NULL, NULL);
+	r = fd < 0 ? fd : ask_on(fd, request, NULL, NULL);
 	if (r < 0)
 		return fail(path, fd, r);
-	/* Its other words are of no interest. */
+	/* The words of its answer do not matter here. */
 	if (!r)
 		(void)td_socket_set_patience(fd, DRIVER_NS);
 	for (struct td_msg msg; !r;) {
@@ -217,7 +219,7 @@ int td_cli_ask_to_end(const struct td_msg *request)
 	return r < 0 ? 0 : r;
 }
 
-int td_cli_say_alone(const char *path, int fd, int r)
+int td_cli_say_no_daemon(const char *path, int fd, int r)
 {
 	char text[TD_CLI_WHY];
 
@@ -225,7 +227,7 @@ int td_cli_say_alone(const char *path, int fd, int r)
 		td_cli_why_mute(text, sizeof(text), path, fd, r));
 	if (fd >= 0)
 		close(fd);
-	return TD_CLI_ALONE;
+	return TD_CLI_NO_DAEMON;
 }
 
 int td_cli_ask_or_start(
@@ -239,9 +241,9 @@ int td_cli_ask_or_start(
 	for (int attempt = 0; attempt < ASK_TIMES; attempt++) {
 		int fd = td_cli_connect(path);
 
-		r = fd < 0 ? fd : ask(fd, request, row, arg);
+		r = fd < 0 ? fd : ask_on(fd, request, row, arg);
 		if (td_cli_is_mute(r))
-			return td_cli_say_alone(path, fd, r);
+			return td_cli_say_no_daemon(path, fd, r);
 		if (fd >= 0)
 			close(fd);
 		if (r >= 0)

@@ -1,6 +1,7 @@
 /*
- * Does a program bring the CUDA runtime with it? nvcc links it statically unless told otherwise (-cudart shared). Such a program has kernels in
- * a section that the runtime registers, and asks for no libcudart.so. Nothing of the file is believed: what does not fit is no such program.
+ * Does a program contain the CUDA runtime? nvcc links it statically unless told otherwise (-cudart
+ * shared). Such a program has kernels in a section that the runtime registers, and does not ask for
+ * libcudart.so. Nothing in the file is believed: a file that does not fit is no such program.
  */
 #include <elf.h>
 #include <stdlib.h>
@@ -34,7 +35,7 @@ static const Elf64_Shdr *find_section(const Elf64_Shdr *sections, unsigned count
 	return NULL;
 }
 
-/* Is there a DT_NEEDED that begins so? */
+/* Is there a DT_NEEDED entry with this beginning? */
 static bool needs(int fd, const Elf64_Shdr *dynamic, const Elf64_Shdr *strings, const char *library)
 {
 	size_t entry_count = dynamic->sh_size / sizeof(Elf64_Dyn);

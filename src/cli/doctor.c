@@ -22,7 +22,7 @@ struct report {
 	unsigned failed;
 };
 
-static void say(struct report *report, const char *check, bool ok, const char *text)
+static void report_check(struct report *report, const char *check, bool ok, const char *text)
 {
 	report->failed += !ok;
 	if (report->as_json) {
@@ -36,7 +36,7 @@ static void say(struct report *report, const char *check, bool ok, const char *t
 	}
 }
 
-/* By where it lies: it need not be initialised for that. */
+/* Decided by the library's path, so that it need not be initialised. */
 static bool is_softgpu(void *function)
 {
 	Dl_info info;
@@ -51,7 +51,7 @@ static void check_driver(struct report *report)
 	char text[128];
 
 	if (!handle) {
-		say(report, "driver", false,
+		report_check(report, "driver", false,
 			"libcuda.so.1 is not found: no NVIDIA driver here (softgpu run -- ... "
 			"brings its own)");
 		return;
@@ -61,14 +61,15 @@ static void check_driver(struct report *report)
 		report->softgpu = is_softgpu((void *)get_version);
 		snprintf(text, sizeof(text), "CUDA %d.%d%s", version / 1000, version % 1000 / 10,
 			report->softgpu ? ", softgpu's: its GPUs are software" : "");
-		say(report, "driver", true, text);
+		report_check(report, "driver", true, text);
 	} else {
-		say(report, "driver", false, "libcuda.so.1 does not answer cuDriverGetVersion");
+		report_check(
+			report, "driver", false, "libcuda.so.1 does not answer cuDriverGetVersion");
 	}
 	dlclose(handle);
 }
 
-/* What the backend auto makes of it. */
+/* Reports what the backend auto would choose. */
 static void check_memory(struct report *report)
 {
 	void *handle = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
@@ -93,7 +94,7 @@ static void check_memory(struct report *report)
 		snprintf(text, sizeof(text),
 			"backend auto is swap: memory leaves the GPU between turns, unless a "
 			"program has a device open that gives it to other hardware");
-	say(report, "memory", true, text);
+	report_check(report, "memory", true, text);
 }
 
 static void check_library(struct report *report)
@@ -104,17 +105,17 @@ static void check_library(struct report *report)
 	void *handle;
 
 	if (!td_cli_find(path, sizeof(path), "TANDEM_LIB", candidates)) {
-		say(report, "library", false,
+		report_check(report, "library", false,
 			"libtandem.so is not found beside tandem: set TANDEM_LIB");
 		return;
 	}
 	if (!td_cli_is_library(path, why, sizeof(why))) {
-		say(report, "library", false, why);
+		report_check(report, "library", false, why);
 		return;
 	}
 	setenv("TANDEM_DISABLE", "1", 1);
 	handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
-	say(report, "library", handle != NULL, handle ? path : dlerror());
+	report_check(report, "library", handle != NULL, handle ? path : dlerror());
 }
 
 static void check_daemon(struct report *report)
@@ -124,7 +125,7 @@ static void check_daemon(struct report *report)
 	int fd, r;
 
 	if (td_socket_path_typed(path, sizeof(path), &err)) {
-		say(report, "daemon", false, err.msg);
+		report_check(report, "daemon", false, err.msg);
 		return;
 	}
 	fd = td_cli_connect(path);
@@ -135,17 +136,20 @@ static void check_daemon(struct report *report)
 		snprintf(text, sizeof(text), "none at %s: tandem run starts one", path);
 	else
 		snprintf(text, sizeof(text), "answers at %s", path);
-	say(report, "daemon", !td_cli_is_mute(r), text);
+	report_check(report, "daemon", !td_cli_is_mute(r), text);
 	if (fd >= 0)
 		close(fd);
 }
 
 static void say_foreign(void *arg, const char *text)
 {
-	say(arg, "locks", true, text);
+	report_check(arg, "locks", true, text);
 }
 
-/* Programs of our daemon are refused on GPUs that other daemons share, and run there without tandem. */
+/*
+ * Programs of this daemon are refused on GPUs that other daemons share, and run there without
+ * tandem.
+ */
 static void check_locks(struct report *report)
 {
 	char text[128];
@@ -155,22 +159,25 @@ static void check_locks(struct report *report)
 		snprintf(text, sizeof(text),
 			"no directory for the locks that give each GPU to one daemon: %s",
 			strerror(-r));
-		say(report, "locks", false, text);
+		report_check(report, "locks", false, text);
 	}
 }
 
 static void say_mps(void *arg, bool ok, const char *text)
 {
-	say(arg, "mps", ok, text);
+	report_check(arg, "mps", ok, text);
 }
 
-/* tandem run refuses it; a program that has libtandem.so without tandem run goes on as if it were not set. */
+/*
+ * tandem run refuses the variable. A program that loads libtandem.so in another way goes on as if
+ * it were not set.
+ */
 static bool say_variable(void *arg, const char *name, const struct td_err *err)
 {
 	char text[TD_ERR_MSG_MAX + 64];
 
 	snprintf(text, sizeof(text), "%s: %s; it counts as not set", name, err->msg);
-	say(arg, "setting", false, text);
+	report_check(arg, "setting", false, text);
 	return true;
 }
 
@@ -186,14 +193,14 @@ static void check_environment(struct report *report)
 		if (!value)
 			continue;
 		snprintf(text, sizeof(text), "%s=%.200s is set and left as it is", *name, value);
-		say(report, "setting", true, text);
+		report_check(report, "setting", true, text);
 	}
 	(void)td_cli_check_variables(say_variable, report);
 	snprintf(text, sizeof(text), "glibc %s", gnu_get_libc_version());
-	say(report, "libc", true, text);
+	report_check(report, "libc", true, text);
 }
 
-/* With more rights than who starts it: by its mode, or by capabilities. */
+/* Does the program get more rights than its caller, by its mode or by capabilities? */
 static bool raises_rights(int fd)
 {
 	struct stat st;
@@ -234,7 +241,7 @@ static bool read_interpreter(int fd, char *ret, size_t size)
 	return true;
 }
 
-/* One that is a script itself is not followed. */
+/* An interpreter that is itself a script is not followed. */
 static void check_interpreter(struct report *report, const char *path)
 {
 	Elf64_Ehdr header;
@@ -247,7 +254,7 @@ static void check_interpreter(struct report *report, const char *path)
 	else if (td_cli_read_elf(fd, &header))
 		why = why_not(report, fd, &header);
 	snprintf(text, sizeof(text), "%.200s: %s", path, why ? why : "dynamically linked");
-	say(report, "program", !why, text);
+	report_check(report, "program", !why, text);
 	if (fd >= 0)
 		close(fd);
 }
@@ -261,20 +268,20 @@ static void check_program(struct report *report, const char *path)
 
 	if (fd < 0) {
 		snprintf(text, sizeof(text), "%.200s: %s", path, strerror(errno));
-		say(report, "program", false, text);
+		report_check(report, "program", false, text);
 		return;
 	}
 	if (td_cli_read_elf(fd, &header)) {
 		why = why_not(report, fd, &header);
 		snprintf(text, sizeof(text), "%.200s: %s", path, why ? why : "dynamically linked");
-		say(report, "program", !why, text);
+		report_check(report, "program", !why, text);
 	} else if (read_interpreter(fd, interpreter, sizeof(interpreter))) {
 		snprintf(text, sizeof(text), "%.200s: a script, run by %.200s", path, interpreter);
-		say(report, "program", true, text);
+		report_check(report, "program", true, text);
 		check_interpreter(report, interpreter);
 	} else {
 		snprintf(text, sizeof(text), "%.200s: neither an ELF program nor a script", path);
-		say(report, "program", false, text);
+		report_check(report, "program", false, text);
 	}
 	close(fd);
 }

@@ -1,6 +1,8 @@
 /*
- * ELF files: what the dynamic linker would say of them, before it is asked. Of what LD_PRELOAD names and cannot be loaded it complains, and runs the program
- * without. Nothing of the file is believed: what does not fit is not there. The System V ABI, "Object Files" and "Program Loading and Dynamic Linking".
+ * Predicts what the dynamic linker would say of an ELF file. The linker complains about an
+ * LD_PRELOAD entry that it cannot load, and runs the program without it. Nothing in the file is
+ * believed: parts that do not fit are ignored. The System V ABI, "Object Files" and "Program
+ * Loading and Dynamic Linking".
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -56,7 +58,7 @@ bool td_cli_has_interpreter(int fd, const Elf64_Ehdr *header)
 	return find_segment(fd, header, PT_INTERP, &segment);
 }
 
-/* Of the dynamic section; false: there is none. */
+/* Finds an entry of the dynamic section; false: there is none. */
 static bool find_dynamic(int fd, const Elf64_Phdr *dynamic, int64_t tag, uint64_t *ret)
 {
 	Elf64_Dyn entry;

@@ -10,7 +10,7 @@ struct td_json {
 };
 void td_json_begin(struct td_json *json, FILE *out);
 void td_json_row(struct td_json *json);
-/* What follows is the field's value: another array, or anything that the caller writes. */
+/* Begins a field. The caller writes its value: another array, or anything else. */
 void td_json_key(struct td_json *json, const char *key);
 void td_json_str(struct td_json *json, const char *key, const char *value);
 void td_json_u64(struct td_json *json, const char *key, uint64_t value);

@@ -1,4 +1,7 @@
-/* Which GPUs other daemons share: the lock files (gpu/lock.h) that are held by daemons with another socket than ours. */
+/*
+ * Finds GPUs that other daemons share: their lock files (gpu/lock.h) are held by daemons with
+ * another socket.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <pwd.h>

@@ -3,7 +3,7 @@
 #include "cli/cli.h"
 #include "view/metrics.h"
 
-static void take(const struct td_msg *msg, void *arg)
+static void take_row(const struct td_msg *msg, void *arg)
 {
 	(void)td_snapshot_take(arg, msg);
 }
@@ -32,7 +32,7 @@ int td_verb_metrics(int argc, char **argv)
 		return td_cli_fail("\"%.64s\" is not expected: metrics has no options", argv[1]);
 	td_snapshot_init(&snapshot);
 	for (unsigned i = 0; i < 2 && !status; i++)
-		status = td_cli_ask(&(struct td_msg){.type = requests[i]}, take, &snapshot);
+		status = td_cli_ask(&(struct td_msg){.type = requests[i]}, take_row, &snapshot);
 	snapshot.time_ns = td_time_now_ns();
 	status = status ? status : print(&snapshot);
 	td_snapshot_deinit(&snapshot);

@@ -70,7 +70,7 @@ static void note_option(const struct td_msg *msg, void *arg)
 		wants->muxflow = !strcmp(msg->option.value, "muxflow");
 }
 
-/* As the daemon has it (daemon/server/mps.c). */
+/* Decides as the daemon does (daemon/server/mps.c). */
 static bool is_wanted(void)
 {
 	const struct td_msg get = {.type = TD_MSG_TYPE_get};
@@ -199,7 +199,7 @@ static bool is_on_path(const char *program)
 	return false;
 }
 
-/* What keeps MPS from a GPU, by its compute mode and age; "": nothing. */
+/* Returns the reason why MPS cannot serve a GPU, by its compute mode and age; "": it can. */
 static void check_device(const struct sayer *to, int device, int mode, int major)
 {
 	char text[200] = "";
@@ -247,7 +247,7 @@ static void check_devices(const struct sayer *to)
 	dlclose(handle);
 }
 
-/* What the daemon says of its own control daemons. */
+/* Reports the daemon's own control daemons. */
 static void check_own(const struct sayer *to)
 {
 	const struct td_msg list = {.type = TD_MSG_TYPE_list_gpus};

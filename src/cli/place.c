@@ -1,9 +1,12 @@
 /*
- * tandem run --gpu: which GPUs the job may see, as libtandem.so reads it from its environment (preload/agent/place.h).
+ * tandem run --gpu: the GPUs that the job may see, as libtandem.so reads them from its environment
+ * (preload/agent/place.h).
  *
- * What there is to choose from is CUDA_VISIBLE_DEVICES where that is set, in its order: the driver itself says what it means, in a child, so
- * that indices, prefixes of UUIDs and parts of GPUs mean what they always mean. Else it is what the daemon lists, by NVML; without NVML the driver is asked, too.
- * Within the job the variable begins anew, as in a container: its indices would be those of another world.
+ * The candidates are those of CUDA_VISIBLE_DEVICES where that is set, in its order. The driver
+ * itself interprets it, in a child, so that indices, prefixes of UUIDs and parts of GPUs keep their
+ * meaning. Otherwise the candidates are the daemon's list, by NVML; without NVML the driver is
+ * asked. Within the job the variable begins anew, as in a container, because the outer indices
+ * would name other GPUs.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,7 +25,7 @@
 
 #define ROWS_MAX 64
 
-/* As the daemon lists them. */
+/* The daemon's list. */
 struct rows {
 	uint32_t count;
 	struct {
@@ -62,7 +65,7 @@ static int find_uuid(const struct list *list, const char *uuid)
 	return -1;
 }
 
-static void add(struct list *list, const char *uuid)
+static void add_uuid(struct list *list, const char *uuid)
 {
 	if (list->count < TD_GPU_MAX)
 		snprintf(list->uuid[list->count++], TD_UUID_TEXT, "%.40s", uuid);
@@ -70,7 +73,7 @@ static void add(struct list *list, const char *uuid)
 
 /* -- the driver's list -- */
 
-/* In the child: one line for each device. */
+/* Runs in the child and writes one line for each device. */
 static void write_devices(int out)
 {
 	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -96,7 +99,10 @@ static void write_devices(int out)
 		if (get_uuid_v2)
 			(void)get_uuid_v2(own, device);
 		td_uuid_format(text, own);
-		/* A part of a GPU has a UUID of its own in the second form, and its GPU's in the first. */
+		/*
+		 * A part of a GPU has a UUID of its own in the second form, and its GPU's in the
+		 * first.
+		 */
 		if (memcmp(own, whole, sizeof(own)))
 			memcpy(text, "MIG-", 4);
 		strcat(text, "\n");
@@ -131,7 +137,7 @@ static int list_by_driver(struct list *ret)
 	while (in && fgets(line, sizeof(line), in)) {
 		line[strcspn(line, "\n")] = 0;
 		if (*line)
-			add(ret, line);
+			add_uuid(ret, line);
 	}
 	if (in)
 		fclose(in);
@@ -143,7 +149,10 @@ static int list_by_driver(struct list *ret)
 
 /* -- what there is -- */
 
-/* "0 (NVIDIA H200, GPU-...), 1 (...)": the candidates that the daemon knows, and the others by their UUIDs alone. */
+/*
+ * Lists the candidates: "0 (NVIDIA H200, GPU-...), 1 (...)", or only the UUID where the daemon does
+ * not know the GPU.
+ */
 static const char *describe(const struct rows *rows, const struct list *candidates)
 {
 	static char text[2048];
@@ -172,7 +181,7 @@ static int list_candidates(const struct rows *rows, struct list *ret)
 	if (!visible && rows->by_nvml) {
 		for (uint32_t i = 0; i < rows->count; i++)
 			if (!(rows->row[i].known & TD_GPU_IS_DIVIDED))
-				add(ret, rows->row[i].uuid);
+				add_uuid(ret, rows->row[i].uuid);
 	}
 	/* Parts of a GPU that nobody has used yet only the driver knows. */
 	if (!ret->count && list_by_driver(ret))
@@ -256,7 +265,7 @@ static int choose_words(
 			return fail_word(words, len, rows, candidates);
 		if (find_uuid(ret, candidates->uuid[found]) >= 0)
 			return td_cli_fail("--gpu: \"%.*s\" is named twice", (int)len, words);
-		add(ret, candidates->uuid[found]);
+		add_uuid(ret, candidates->uuid[found]);
 		words = words[len] ? words + len + 1 : NULL;
 	}
 	return 0;
@@ -324,9 +333,9 @@ int td_cli_place(const char *value, bool alone)
 	static struct rows rows;
 	const struct td_msg request = {.type = TD_MSG_TYPE_list_gpus};
 	struct list candidates = {0}, chosen = {0};
-	int any, asked = alone ? TD_CLI_ALONE : td_cli_ask_or_start(&request, keep_row, &rows);
+	int any, asked = alone ? TD_CLI_NO_DAEMON : td_cli_ask_or_start(&request, keep_row, &rows);
 
-	if (asked == TD_CLI_ALONE)
+	if (asked == TD_CLI_NO_DAEMON)
 		list_by_nvml(&rows);
 	else if (asked)
 		return TD_EXIT_USAGE;

@@ -17,7 +17,7 @@ static void end_row(struct sink *sink)
 	sink->is_in_row = false;
 }
 
-/* What it lacks is a list of its own within the row. */
+/* The missing abilities are a list of their own within the row. */
 static void begin_row(struct sink *sink, const struct td_msg_policy *policy)
 {
 	end_row(sink);

@@ -9,14 +9,14 @@ struct td_msg_others;
 struct td_snapshot;
 struct td_snapshot_job;
 
-/* A field that is left away where the number is UINT32_MAX. */
+/* Writes a field, unless the number is UINT32_MAX. */
 void td_rows_number(struct td_json *j, const char *key, uint32_t number);
-/* Whose row it is; empty, and 0: nobody's in particular. */
+/* Writes the fields that name a process. Empty strings and 0 mean: no single process. */
 void td_rows_who(struct td_json *j, const char *job, const char *name, uint32_t pid);
 
 void td_rows_job(struct td_json *j, const struct td_msg_job *job);
 void td_rows_others(struct td_json *j, const struct td_msg_others *others);
 void td_rows_gpu(struct td_json *j, const struct td_msg_gpu *gpu);
 
-/* One round of WATCH as an object on stdout: time_ns, gpus, jobs. */
+/* Prints one round of WATCH as an object on stdout: time_ns, gpus, jobs. */
 void td_rows_print_json(const struct td_snapshot *snapshot);

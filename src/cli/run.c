@@ -1,6 +1,7 @@
 /*
- * tandem run: starts a daemon for this user when there is none, sets the environment of libtandem.so, and becomes the program. So the exit
- * status is the program's own; 125 is ours, 126 and 127 say that it could not be executed.
+ * tandem run: starts a daemon for this user if there is none, sets the environment of libtandem.so,
+ * and becomes the program. So the exit status is the program's own; 125 is tandem's, 126 and 127
+ * mean that the program could not be executed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +25,10 @@
 /* A daemon serves milliseconds after it was started, but for a slow disk or a busy machine. */
 #define START_NS (10 * TD_NS_PER_S)
 
-/* Until something can be read, or the other end is closed. False: neither was so by then. */
+/*
+ * Waits until there is something to read or the other end is closed. False: neither happened in
+ * time.
+ */
 static bool is_readable_by(int fd, uint64_t deadline_ns)
 {
 	struct pollfd poll_fd = {fd, POLLIN, 0};
@@ -63,9 +67,10 @@ static bool hear(int fd, char *ret_why, size_t len)
 }
 
 /*
- * Forks tandemd in its own session; returns once it accepts connections or has failed, with the reason. Many of us may do so at once: the daemon's lock lets one live, and the others' failure
- * is no failure if somebody answers in the end. 0, or an exit status after complaining, or
- * TD_CLI_ALONE after saying that it does neither.
+ * Forks tandemd in its own session. Returns once it accepts connections, or has failed with a
+ * reason. Many may do so at once: the daemon's lock lets one live, and the others' failure does not
+ * matter if a daemon answers in the end. 0, an exit status after printing an error, or
+ * TD_CLI_NO_DAEMON after saying that no daemon answers.
  */
 static int start_daemon(const char *socket_path, char *ret_why, size_t len)
 {
@@ -88,7 +93,7 @@ static int start_daemon(const char *socket_path, char *ret_why, size_t len)
 		int log_fd;
 
 		close(ready[0]);
-		/* Once more, so that the daemon is nobody's child here. */
+		/* Forks once more, so that the daemon is no child of the program. */
 		if (setsid() < 0 || fork() != 0)
 			_exit(0);
 		snprintf(log, sizeof(log), "%s.log", socket_path);
@@ -114,17 +119,19 @@ static int start_daemon(const char *socket_path, char *ret_why, size_t len)
 	td_cli_fail("the daemon that was started at %s has not come up in %d s: see %s.log; until "
 		    "then the program runs without it",
 		socket_path, (int)(START_NS / TD_NS_PER_S), socket_path);
-	return TD_CLI_ALONE;
+	return TD_CLI_NO_DAEMON;
 }
 
-/* 0: a daemon answers at path; TD_CLI_ALONE or an exit status, after saying why; -errno: there
- * is none, or it has just ended. */
+/*
+ * Returns 0 if a daemon answers at path; TD_CLI_NO_DAEMON or an exit status after printing why;
+ * -errno if there is none, or it has just ended.
+ */
 static int look_for_daemon(const char *path)
 {
 	int fd = td_cli_connect(path), r = fd < 0 ? fd : td_cli_probe(fd);
 
 	if (td_cli_is_mute(r))
-		return td_cli_say_alone(path, fd, r);
+		return td_cli_say_no_daemon(path, fd, r);
 	if (fd >= 0)
 		close(fd);
 	return r;
@@ -147,13 +154,13 @@ int td_cli_ensure_daemon(void)
 			break;
 		if (attempt % 10 == 0 && (status = start_daemon(path, why, sizeof(why))))
 			return status;
-		/* Another starter's daemon holds the lock and will listen in a moment. */
+		/* The daemon of another `tandem run` holds the lock and will listen in a moment. */
 		if (attempt)
 			nanosleep(&pause, NULL);
 	}
-	/* One is there; it has too many peers, as it seems. */
+	/* A daemon is there, and probably has too many peers. */
 	if (r == -ECONNRESET || r == -EPIPE)
-		return td_cli_say_alone(path, -1, r);
+		return td_cli_say_no_daemon(path, -1, r);
 	if (*why)
 		return td_cli_fail("no daemon could be started at \"%s\": %s", path, why);
 	if (snprintf(log, sizeof(log), "%s.log", path) < (int)sizeof(log) && !access(log, R_OK))
@@ -168,7 +175,10 @@ struct job {
 	const char *name, *class, *upgrade, *weight, *backend, *mem, *mem_soft, *duty, *slack, *gpu;
 };
 
-/* What the command would inherit and pass over in silence: a limit that cannot be read is none. What an option says takes a variable's place. */
+/*
+ * Refuses variables that the program would inherit and ignore silently: an unreadable limit is no
+ * limit. An option replaces its variable.
+ */
 static bool refuse(void *arg, const char *name, const struct td_err *err)
 {
 	const struct job *job = arg;
@@ -224,7 +234,7 @@ static void help(void)
 	     "found.");
 }
 
-/* Both are sizes, or both are shares: only then it is known. */
+/* Only two sizes, or two shares, can be compared. */
 static bool is_less(const char *limit, const char *than)
 {
 	uint64_t a, b;
@@ -234,7 +244,7 @@ static bool is_less(const char *limit, const char *than)
 		       !td_parse_size(than, 1ull << 40, &b, NULL) && a < b);
 }
 
-/* What one option says must not be without effect for what another one says. */
+/* Refuses options that would have no effect because of another option. */
 static int check_together(const struct job *job)
 {
 	const char *upgrade = job->upgrade && strcmp(job->upgrade, "none") ? job->upgrade : NULL;
@@ -368,7 +378,9 @@ static int set_environment(const struct job *job, const char *command)
 	if (snprintf(preload, sizeof(preload), "%s%s%s", library, others && *others ? ":" : "",
 		    others ? others : "") >= (int)sizeof(preload))
 		return td_cli_fail("LD_PRELOAD is too long");
-	/* The pid, and the time against its reuse: short enough to type, unique enough for a node. */
+	/*
+	 * The pid and, against its reuse, the time: short enough to type, unique enough for a node.
+	 */
 	snprintf(id, sizeof(id), "%d.%lx", (int)getpid(), (unsigned long)time(NULL) & 0xfffff);
 	setenv("LD_PRELOAD", preload, 1);
 	setenv("TANDEM_JOB", id, 1);
@@ -402,7 +414,7 @@ static void note_quota(const struct td_msg *msg, void *arg)
 		*(bool *)arg = true;
 }
 
-/* Only a daemon that has quotas knows the question whether there is room. */
+/* Asks whether the quota has room; only a daemon with quotas knows the question. */
 static int check_quota(const struct job *job)
 {
 	struct td_msg get = {.type = TD_MSG_TYPE_get}, msg = {.type = TD_MSG_TYPE_admit};
@@ -420,15 +432,15 @@ static int check_quota(const struct job *job)
 }
 
 /* Asks the daemon about what is to run, starting it if there is none. 0, or an exit status;
- * TD_CLI_ALONE: there is no answer, which was said, and the program runs all the same. */
+ * TD_CLI_NO_DAEMON: there is no answer, which was said, and the program runs all the same. */
 static int consult(const struct job *job)
 {
 	int r = td_cli_ensure_daemon();
 
 	if (!r)
 		r = check_quota(job);
-	if ((!r || r == TD_CLI_ALONE) && job->gpu) {
-		int placed = td_cli_place(job->gpu, r == TD_CLI_ALONE);
+	if ((!r || r == TD_CLI_NO_DAEMON) && job->gpu) {
+		int placed = td_cli_place(job->gpu, r == TD_CLI_NO_DAEMON);
 
 		r = placed ? placed : r;
 	}
@@ -443,7 +455,7 @@ int td_verb_run(int argc, char **argv)
 	if (at <= 0)
 		return at ? TD_EXIT_USAGE : 0;
 	r = consult(&job);
-	if ((r && r != TD_CLI_ALONE) || set_environment(&job, argv[at]))
+	if ((r && r != TD_CLI_NO_DAEMON) || set_environment(&job, argv[at]))
 		return TD_EXIT_USAGE;
 	if (!r) {
 		(void)td_cli_foreign_gpus(warn, NULL);

@@ -128,7 +128,7 @@ static void gpu_row(const struct td_msg *msg, void *arg)
 	print_row(sink, "gpu", &cells);
 }
 
-static int show(int argc, char **argv, uint32_t request,
+static int show_list(int argc, char **argv, uint32_t request,
 	void (*row)(const struct td_msg *msg, void *arg), const char *none)
 {
 	struct td_msg msg = {.type = request};
@@ -152,12 +152,13 @@ static int show(int argc, char **argv, uint32_t request,
 
 int td_verb_ps(int argc, char **argv)
 {
-	return show(argc, argv, TD_MSG_TYPE_list_jobs, job_row, "no job uses a GPU through tandem");
+	return show_list(
+		argc, argv, TD_MSG_TYPE_list_jobs, job_row, "no job uses a GPU through tandem");
 }
 
 int td_verb_gpu(int argc, char **argv)
 {
-	return show(argc, argv, TD_MSG_TYPE_list_gpus, gpu_row,
+	return show_list(argc, argv, TD_MSG_TYPE_list_gpus, gpu_row,
 		"no GPU is known here: no NVML, and none was used through tandem yet");
 }
 

@@ -1,4 +1,7 @@
-/* What may be typed for a job's settings, as options of `tandem run` or in the environment, where libtandem.so passes over what makes no sense: it may not print. */
+/*
+ * Checks values of a job's settings, from options of `tandem run` or the environment. libtandem.so
+ * ignores invalid values, because it may not print.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

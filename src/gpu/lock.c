@@ -1,4 +1,7 @@
-/* See lock.h. Every file is opened by its name in an open directory, never through a link, and never waited for. */
+/*
+ * Implements lock.h. Every file is opened by its name in an open directory, never through a link,
+ * and without waiting.
+ */
 #include "gpu/lock.h"
 
 #include <errno.h>
@@ -17,7 +20,7 @@
 /* Files come and go while they are opened; whoever loses this often has an opponent. */
 #define ATTEMPTS 100
 
-/* For all to write, names protected by the sticky bit; or private to us. */
+/* Accepts a directory that is private, or writable for all with the sticky bit. */
 static int check_directory(int fd, bool made)
 {
 	struct stat st;
@@ -58,7 +61,10 @@ int td_gpu_locks_open(const char *path)
 	return fd >= 0 ? fd : open_directory("/tmp/tandem-locks");
 }
 
-/* O_CREAT without O_EXCL is not an option: the kernel refuses it for others' files in a sticky directory (fs.protected_regular). */
+/*
+ * O_CREAT without O_EXCL is no option: the kernel refuses it for others' files in a sticky
+ * directory (fs.protected_regular).
+ */
 static int open_file(int directory, const char *name)
 {
 	const int flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
@@ -99,7 +105,7 @@ static void read_owner(int fd, struct td_gpu_owner *ret)
 	text[strcspn(text, "\n")] = 0;
 	if (sscanf(text, "pid=%d uid=%u socket=%n", &pid, &uid, &at) < 2 || !at)
 		return;
-	/* It goes to terminals. */
+	/* The text goes to terminals. */
 	for (char *p = text; *p; p++)
 		if (*p < ' ' || *p > '~')
 			*p = '?';
@@ -119,7 +125,10 @@ static int write_owner(int fd, const char *socket)
 	return 0;
 }
 
-/* 0: locked, and still the file of that name. TD_GPU_LOCK_FREE: it was taken away meanwhile, open it anew. */
+/*
+ * 0: locked, and still the file of that name. TD_GPU_LOCK_FREE: the file was replaced meanwhile,
+ * open it again.
+ */
 static int settle(int fd, struct td_gpu_owner *ret_owner)
 {
 	struct stat st;
@@ -161,7 +170,10 @@ void td_gpu_lock_release(int directory, const uint8_t *uuid, int fd)
 {
 	char name[TD_UUID_TEXT];
 
-	/* While it is held: who opens it now finds it gone after locking it. */
+	/*
+	 * The file is removed while it is locked: a process that opens it now finds it gone after
+	 * locking it.
+	 */
 	(void)unlinkat(directory, td_uuid_format(name, uuid), 0);
 	close(fd);
 }

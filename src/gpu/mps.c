@@ -361,13 +361,13 @@ static void take_server(struct td_mpsd *mps, pid_t pid)
 		close_fd(&mps->server_fd);
 }
 
-/* What the command said. */
+/* Handles the result of a command. */
 static void finish(
 	struct td_mpsd *mps, enum td_mps_command what, bool good, const char *text, uint64_t now_ns)
 {
 	char command[64];
 
-	/* Who was asked may have ended meanwhile. */
+	/* The control daemon that was asked may have ended meanwhile. */
 	if (what != TD_MPS_START && !mps->control)
 		return;
 	switch (what) {

@@ -88,7 +88,7 @@ pid_t td_mps_parse_list(const char *text);
 /* Is this answer to get_server_status FAULT? */
 bool td_mps_parse_fault(const char *text);
 
-/* What lives, or has lived, in a pipe directory. */
+/* The owner, present or past, of a pipe directory. */
 struct td_mps_place {
 	char directory[TD_MPS_PATH];
 	pid_t pid; /* of the control daemon; 0: there is no pid file */

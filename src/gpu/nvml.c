@@ -1,4 +1,7 @@
-/* NVML by dlopen; see nvml.h. Each function is looked up by its newest name first, as old drivers lack the newer ones. */
+/*
+ * NVML by dlopen; see nvml.h. Each function is looked up by its newest name first, because old
+ * drivers lack the newer ones.
+ */
 #include "gpu/nvml.h"
 
 #include <dlfcn.h>
@@ -11,7 +14,10 @@
 #include "gpu/figures.h"
 #include "gpu/nvml_abi.h"
 
-/* FUNCTION(field, name, older name or NULL): the type is the newest name's; older forms that are listed have the same. */
+/*
+ * FUNCTION(field, name, older name or NULL). The type is that of the newest name; the listed older
+ * forms have the same type.
+ */
 #define FUNCTIONS(FUNCTION)                                                                        \
 	FUNCTION(init, nvmlInit_v2, "nvmlInit")                                                    \
 	FUNCTION(shutdown, nvmlShutdown, NULL)                                                     \
@@ -43,7 +49,7 @@
 		"nvmlDeviceGetComputeRunningProcesses_v2")
 
 #define PPM_PER_CENT 10000u
-/* Of one GPU: where there are more, none is told. */
+/* The most processes on one GPU. Where there are more, none is reported. */
 #define PROCESSES_MAX 256
 
 struct td_nvml {
@@ -60,7 +66,7 @@ struct td_nvml {
 	nvmlEventSet_t events;
 };
 
-static void *find(void *library, const char *newest, const char *older)
+static void *find_function(void *library, const char *newest, const char *older)
 {
 	void *function = dlsym(library, newest);
 
@@ -76,10 +82,10 @@ int td_nvml_open(const char *library, struct td_nvml **ret)
 	nvml->library = dlopen(library ? library : "libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
 	if (!nvml->library)
 		goto err_free;
-#define FUNCTION(field, newest, older) nvml->field = find(nvml->library, #newest, older);
+#define FUNCTION(field, newest, older) nvml->field = find_function(nvml->library, #newest, older);
 	FUNCTIONS(FUNCTION)
 #undef FUNCTION
-	/* Without these a GPU cannot be told from another; the others are figures, each for itself. */
+	/* Without these a GPU cannot be told from another. The others yield single figures. */
 	if (!nvml->init || !nvml->shutdown || !nvml->count || !nvml->by_index || !nvml->uuid ||
 		nvml->init() != NVML_SUCCESS)
 		goto err_close;
@@ -243,7 +249,7 @@ uint32_t td_nvml_glance(struct td_nvml *nvml, struct td_nvml_gpu *gpu, uint64_t 
 	return count;
 }
 
-static void ask(const struct td_nvml *nvml, nvmlDevice_t device, struct td_nvml_gpu *gpu)
+static void ask_gpu(const struct td_nvml *nvml, nvmlDevice_t device, struct td_nvml_gpu *gpu)
 {
 	nvmlUtilization_t utilisation;
 	nvmlMemory_t memory;
@@ -291,7 +297,7 @@ int td_nvml_sample(struct td_nvml *nvml, struct td_nvml_gpu *ret_gpus)
 			continue;
 		if (nvml->name && !nvml->name(device, name, sizeof(name)))
 			snprintf(gpu->name, sizeof(gpu->name), "%.63s", name);
-		ask(nvml, device, gpu);
+		ask_gpu(nvml, device, gpu);
 		ask_gpm(nvml, device, gpu);
 		watch_xids(nvml, device, i);
 		answered |= gpu->known || gpu->lost;

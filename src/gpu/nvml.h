@@ -1,6 +1,7 @@
 /*
- * How a real GPU is seen: through libnvidia-ml.so.1, opened when it is there. A library, a function or a figure that is missing is
- * unknown, never an error. Calls may block for seconds (the first one wakes a GPU): see sampler.h.
+ * Reads real GPUs through libnvidia-ml.so.1, opened if it is there. A library, function or figure
+ * that is missing is unknown, never an error. Calls may block for seconds (the first one wakes a
+ * GPU): see sampler.h.
  *
  * NVML and CUDA number GPUs differently: match by UUID.
  */
@@ -14,7 +15,7 @@
 #define TD_NVML_USE_MAX 512
 #define TD_NVML_ABSENT  1
 
-/* What is known of a GPU: bits of td_nvml_gpu.known. */
+/* The known figures of a GPU: bits of td_nvml_gpu.known. */
 enum {
 	TD_GPU_KNOWS_UTILISATION = 1 << 0,
 	TD_GPU_KNOWS_MEMORY = 1 << 1,
@@ -44,7 +45,7 @@ struct td_nvml_gpu {
 	uint64_t xid_ns;          /* when */
 };
 
-/* What a process has on a GPU, its context and code included. */
+/* A process's memory on a GPU, its context and code included. */
 struct td_nvml_use {
 	uint32_t gpu; /* its place in the sample */
 	uint32_t pid;
@@ -53,30 +54,39 @@ struct td_nvml_use {
 
 struct td_nvml;
 
-/* 0; TD_NVML_ABSENT: no such library, or no GPU that it knows; -ENOMEM. library NULL: libnvidia-ml.so.1. */
+/*
+ * 0; TD_NVML_ABSENT: there is no such library, or it knows no GPU; -ENOMEM. library NULL:
+ * libnvidia-ml.so.1.
+ */
 int td_nvml_open(const char *library, struct td_nvml **ret);
 void td_nvml_close(struct td_nvml *nvml);
 
 /*
- * Asks every GPU that has a UUID of its own (room: TD_NVML_GPU_MAX). Returns how many there are; -ENODEV: none answered anything. Then, or when all of
- * them are lost, the driver may have gone or been replaced: close it and open anew.
+ * Asks every GPU that has a UUID of its own (room: TD_NVML_GPU_MAX). Returns how many there are;
+ * -ENODEV: none answered. In that case, or when all are lost, the driver may be gone or replaced:
+ * close NVML and open it again.
  */
 int td_nvml_sample(struct td_nvml *nvml, struct td_nvml_gpu *ret_gpus);
 
 struct td_figure;
 
 /*
- * A look at the gpu that costs little: its clock now, and the utilisation in the pieces in which the
- * driver has buffered it since the last look. Returns how many figures there are, the oldest first
- * (room: TD_NVML_FIGURES_MAX); 0: the GPU tells no clock.
+ * A look at the gpu that costs little: its clock now, and the utilisation in the pieces in which
+ * the driver has buffered it since the last look. Returns how many figures there are, the oldest
+ * first (room: TD_NVML_FIGURES_MAX); 0: the GPU tells no clock.
  */
 #define TD_NVML_FIGURES_MAX 128
 uint32_t td_nvml_glance(struct td_nvml *nvml, struct td_nvml_gpu *gpu, uint64_t now_ns,
 	struct td_figure *ret_figures);
 
-/* An Xid that was not told yet, and its GPU by NVML's index. Does not wait. False: there is none. */
+/*
+ * An Xid that was not told yet, and its GPU by NVML's index. Does not wait. False: there is none.
+ */
 bool td_nvml_xid(struct td_nvml *nvml, uint32_t *ret_index, uint32_t *ret_xid);
 
-/* The processes that compute on those GPUs, as far as NVML tells what they have there (room: TD_NVML_USE_MAX). Returns how many. */
+/*
+ * The processes that compute on those GPUs, as far as NVML reports their memory there (room:
+ * TD_NVML_USE_MAX). Returns how many.
+ */
 uint32_t td_nvml_uses(struct td_nvml *nvml, const struct td_nvml_gpu *gpus, uint32_t count,
 	struct td_nvml_use *ret_uses);

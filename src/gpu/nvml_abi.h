@@ -1,6 +1,7 @@
 /*
- * The part of NVML's binary interface that tandem calls and the software GPU answers: from NVIDIA's public NVML API reference, as
- * the header is not in every CUDA toolkit. Numbers and layouts have not changed since CUDA 11.1.
+ * The part of NVML's binary interface that tandem calls and the software GPU answers, from NVIDIA's
+ * public NVML API reference, because the header is not in every CUDA toolkit. Numbers and layouts
+ * have not changed since CUDA 11.1.
  */
 #pragma once
 
@@ -62,7 +63,7 @@ typedef struct {
 	unsigned long long usedGpuMemory;
 } nvmlProcessInfo_v1_t;
 
-/* Also what _v3 of nvmlDeviceGetComputeRunningProcesses takes. */
+/* _v3 of nvmlDeviceGetComputeRunningProcesses takes it, too. */
 typedef struct {
 	unsigned pid;
 	unsigned long long usedGpuMemory;
@@ -75,7 +76,10 @@ typedef struct {
 	unsigned smUtil, memUtil, encUtil, decUtil;
 } nvmlProcessUtilizationSample_t;
 
-/* In the two following the caller's rows are behind a pointer; count: its room, and how many there are. */
+/*
+ * In the next two, a pointer leads to the caller's rows. count is the room for rows, and then how
+ * many there are.
+ */
 typedef struct {
 	unsigned long long timeStamp;
 	unsigned pid, smUtil, memUtil, encUtil, decUtil, jpgUtil, ofaUtil;

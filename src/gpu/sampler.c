@@ -1,4 +1,7 @@
-/* The thread that waits for NVML; see sampler.h. Everything it shares is under one lock, which it never holds while it asks. */
+/*
+ * The thread that waits for NVML; see sampler.h. All shared state is under one lock, which the
+ * thread never holds while it asks NVML.
+ */
 #include "gpu/sampler.h"
 
 #include <errno.h>
@@ -13,7 +16,7 @@
 #include "base/time.h"
 #include "gpu/figures.h"
 
-/* How long an end of the daemon may wait for a call of NVML. */
+/* The most time that the daemon's end may wait for a call of NVML. */
 #define PATIENCE_NS TD_NS_PER_S
 
 struct td_sampler {
@@ -39,7 +42,9 @@ struct td_sampler {
 	} seen[TD_NVML_GPU_MAX];
 };
 
-/* A figure of a GPU is the mean of so long: a single look may be at a moment between two kernels. */
+/*
+ * A figure of a GPU is the mean of so long: a single look may be at a moment between two kernels.
+ */
 #define MEAN_NS TD_NS_PER_S
 
 static bool all_are_lost(const struct td_nvml_gpu *gpus, int count)
@@ -109,7 +114,7 @@ static void take_glance(struct td_sampler *sampler)
 	sampler->fresh.glance_ns = now_ns;
 }
 
-/* Without the lock. True: there is no NVML here. */
+/* True: there is no NVML here. The caller does not hold the lock. */
 static bool take_sample(struct td_sampler *sampler)
 {
 	int n = -ENODEV;
@@ -171,7 +176,7 @@ static enum due wait_until_due(struct td_sampler *sampler)
 	return sampler->quit ? DUE_QUIT : due_is;
 }
 
-static void *serve(void *arg)
+static void *sampler_thread(void *arg)
 {
 	struct td_sampler *sampler = arg;
 	bool absent = false;
@@ -194,7 +199,7 @@ static void *serve(void *arg)
 	return NULL;
 }
 
-static void start(struct td_sampler *sampler)
+static void start_thread(struct td_sampler *sampler)
 {
 	sigset_t all, before;
 
@@ -203,7 +208,7 @@ static void start(struct td_sampler *sampler)
 	/* Signals are the loop's. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	sampler->has_thread = pthread_create(&sampler->thread, NULL, serve, sampler) == 0;
+	sampler->has_thread = pthread_create(&sampler->thread, NULL, sampler_thread, sampler) == 0;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -275,7 +280,7 @@ void td_sampler_want(struct td_sampler *sampler, bool wanted)
 	}
 	pthread_mutex_unlock(&sampler->lock);
 	if (wanted)
-		start(sampler);
+		start_thread(sampler);
 }
 
 void td_sampler_set_period(struct td_sampler *sampler, uint64_t period_ns)
@@ -302,7 +307,7 @@ void td_sampler_ask(struct td_sampler *sampler)
 	sampler->asked = true;
 	pthread_cond_signal(&sampler->changed);
 	pthread_mutex_unlock(&sampler->lock);
-	start(sampler);
+	start_thread(sampler);
 }
 
 void td_sampler_take(struct td_sampler *sampler, struct td_sample *ret)

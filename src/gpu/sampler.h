@@ -1,8 +1,9 @@
 /*
- * NVML without waiting for it: a thread asks, the loop reads the last answer. The thread is started by the first who wants something
- * and sleeps while nobody does.
+ * Reads NVML without waiting for it: a thread asks NVML, and the loop reads the last answer. The
+ * first request starts the thread, which sleeps while nobody wants anything.
  *
- *	idle --want(true) or ask()--> sampling --every period while wanted--> sampling --nobody wants--> idle
+ *   idle --want(true) or ask()--> sampling --each period while wanted--> sampling
+ *   sampling --nobody wants--> idle
  *
  * All calls are for one thread, the loop's, and none waits for NVML.
  */
@@ -16,7 +17,7 @@
 struct td_sampler;
 
 struct td_sample {
-	uint64_t time_ns; /* when it was taken; 0: none yet */
+	uint64_t time_ns;   /* when it was taken; 0: none yet */
 	uint64_t glance_ns; /* when clocks, utilisation and Xids in it were looked at last */
 	uint32_t gpu_count;
 	struct td_nvml_gpu gpus[TD_NVML_GPU_MAX];
@@ -32,14 +33,19 @@ void td_sampler_free(struct td_sampler *sampler);
 /* Readable after each sample: td_sampler_take() makes it unreadable again. */
 int td_sampler_fd(const struct td_sampler *sampler);
 
-/* Samples every period from now on, or no more. Where there is no NVML it is looked for once, not every period. */
+/*
+ * Starts or stops sampling once a period. Where there is no NVML, it is looked for once, not each
+ * period.
+ */
 void td_sampler_want(struct td_sampler *sampler, bool wanted);
 void td_sampler_set_period(struct td_sampler *sampler, uint64_t period_ns);
 
-/* Looks at clocks, utilisation and Xids this often between samples while they are wanted; 0: not. */
+/*
+ * Looks at clocks, utilisation and Xids this often between samples while they are wanted; 0: not.
+ */
 void td_sampler_set_glance(struct td_sampler *sampler, uint64_t period_ns);
 
-/* One sample as soon as can be. */
+/* Requests one sample as soon as possible. */
 void td_sampler_ask(struct td_sampler *sampler);
 
 void td_sampler_take(struct td_sampler *sampler, struct td_sample *ret);

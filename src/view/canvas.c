@@ -38,7 +38,7 @@ void td_canvas_clear(struct td_canvas *canvas)
 		canvas->cells[i] = (struct td_canvas_cell){" ", TD_STYLE_PLAIN};
 }
 
-static void put(struct td_canvas *canvas, unsigned row, unsigned column, enum td_style style,
+static void put_cell(struct td_canvas *canvas, unsigned row, unsigned column, enum td_style style,
 	const char *character, unsigned bytes)
 {
 	struct td_canvas_cell *cell;
@@ -52,7 +52,8 @@ static void put(struct td_canvas *canvas, unsigned row, unsigned column, enum td
 }
 
 /* The bytes of the character at text, which does not end there; *ret_shown: what is shown of it. */
-static unsigned next(const char *text, bool ascii, const char **ret_shown, unsigned *ret_bytes)
+static unsigned next_character(
+	const char *text, bool ascii, const char **ret_shown, unsigned *ret_bytes)
 {
 	uint32_t code;
 	unsigned bytes = td_utf8_decode((const unsigned char *)text, &code);
@@ -73,7 +74,7 @@ static unsigned count_columns(const char *text)
 	unsigned count = 0, bytes;
 
 	for (; *text; count++)
-		text += next(text, false, &shown, &bytes);
+		text += next_character(text, false, &shown, &bytes);
 	return count;
 }
 
@@ -84,12 +85,12 @@ unsigned td_canvas_text(struct td_canvas *canvas, unsigned row, unsigned column,
 
 	for (; *text && column < end; column++) {
 		const char *shown;
-		unsigned bytes, taken = next(text, canvas->ascii, &shown, &bytes);
+		unsigned bytes, taken = next_character(text, canvas->ascii, &shown, &bytes);
 
 		if (column + 1 == end && text[taken])
-			put(canvas, row, column, style, "+", 1);
+			put_cell(canvas, row, column, style, "+", 1);
 		else
-			put(canvas, row, column, style, shown, bytes);
+			put_cell(canvas, row, column, style, shown, bytes);
 		text += taken;
 	}
 	return column;
@@ -129,7 +130,7 @@ void td_canvas_bar(struct td_canvas *canvas, unsigned row, unsigned column, unsi
 			text = here >= EIGHTHS / 2 ? "#" : ".";
 		else
 			text = here ? bars[here] : "·";
-		put(canvas, row, column + i, here ? style : TD_STYLE_DIM, text,
+		put_cell(canvas, row, column + i, here ? style : TD_STYLE_DIM, text,
 			(unsigned)strlen(text));
 	}
 }
@@ -141,7 +142,7 @@ void td_canvas_curve(struct td_canvas *canvas, unsigned row, unsigned column, un
 		unsigned step = eighths(values[count - 1 - i], EIGHTHS);
 		const char *text = (canvas->ascii ? ascii_steps : steps)[step];
 
-		put(canvas, row, column + width - 1 - i, style, text, (unsigned)strlen(text));
+		put_cell(canvas, row, column + width - 1 - i, style, text, (unsigned)strlen(text));
 	}
 }
 

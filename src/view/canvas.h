@@ -35,7 +35,7 @@ struct td_canvas {
 	struct td_canvas_cell *cells;
 };
 
-/* 0 or -ENOMEM; all cells are blanks. rows and columns: from 1 to TD_CANVAS_MAX, else cut. */
+/* Makes a canvas of blanks. rows and columns are cut to 1..TD_CANVAS_MAX. Returns 0 or -ENOMEM. */
 #define TD_CANVAS_MAX 1000
 int td_canvas_init(struct td_canvas *canvas, unsigned rows, unsigned columns, bool ascii);
 void td_canvas_deinit(struct td_canvas *canvas);

@@ -52,7 +52,7 @@ static double td_metrics_count(const struct td_snapshot *s, const char *state)
 	return (double)count;
 }
 
-/* False: the row has no sample of this metric. */
+/* Returns false if the row has no sample of this metric. */
 static bool value_of(enum metric metric, const struct row *row, double *ret)
 {
 	const struct td_snapshot *now = row->now;

@@ -248,9 +248,9 @@ static void draw_gpu(const struct td_screen *screen, const struct td_snapshot *s
 
 /* -- the table -- */
 
-static void set(char *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void set_text(char *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-static void set(char *buf, const char *format, ...)
+static void set_text(char *buf, const char *format, ...)
 {
 	va_list args;
 
@@ -262,7 +262,7 @@ static void set(char *buf, const char *format, ...)
 static void set_share(char *buf, bool known, double part)
 {
 	if (known)
-		set(buf, "%.0f%%", part * 100);
+		set_text(buf, "%.0f%%", part * 100);
 }
 
 static void set_limit(char *buf, const struct td_msg_job *job)
@@ -285,7 +285,7 @@ static void set_rate(char *buf, double bytes)
 		bytes /= 1024;
 		unit++;
 	}
-	set(buf, unit && bytes < 10 ? "%.1f%c" : "%.0f%c", bytes, unit ? units[unit] : '\0');
+	set_text(buf, unit && bytes < 10 ? "%.1f%c" : "%.0f%c", bytes, unit ? units[unit] : '\0');
 }
 
 static void set_moved(char *buf, const struct td_snapshot_job *job)
@@ -296,7 +296,7 @@ static void set_moved(char *buf, const struct td_snapshot_job *job)
 		return;
 	set_rate(in, job->in_bytes);
 	set_rate(out, job->out_bytes);
-	set(buf, "%.40s/%.40s", in, out);
+	set_text(buf, "%.40s/%.40s", in, out);
 }
 
 /* The text of a cell; "-": there is nothing to say. */
@@ -308,13 +308,13 @@ static char *cell(char *buf, const struct td_snapshot_job *job, enum column colu
 	switch (column) {
 	case COLUMN_gpu:
 		if (said->gpu != UINT32_MAX)
-			set(buf, "%u", said->gpu);
+			set_text(buf, "%u", said->gpu);
 		break;
-	case COLUMN_job: set(buf, "%.100s", said->job); break;
-	case COLUMN_name: set(buf, "%.100s", *said->name ? said->name : said->job); break;
-	case COLUMN_pid: set(buf, "%u", said->pid); break;
-	case COLUMN_class: set(buf, "%.100s", said->class); break;
-	case COLUMN_state: set(buf, "%.100s", said->state); break;
+	case COLUMN_job: set_text(buf, "%.100s", said->job); break;
+	case COLUMN_name: set_text(buf, "%.100s", *said->name ? said->name : said->job); break;
+	case COLUMN_pid: set_text(buf, "%u", said->pid); break;
+	case COLUMN_class: set_text(buf, "%.100s", said->class); break;
+	case COLUMN_state: set_text(buf, "%.100s", said->state); break;
 	case COLUMN_time: set_share(buf, job->has_rates, job->held); break;
 	case COLUMN_busy: set_share(buf, job->has_rates && said->gpu_time_ns, job->busy); break;
 	case COLUMN_sms: set_share(buf, said->metered, said->sm_activity_ppm / 1e6); break;
@@ -336,12 +336,12 @@ static char *cell(char *buf, const struct td_snapshot_job *job, enum column colu
 	case COLUMN_moved: set_moved(buf, job); break;
 	case COLUMN_launches:
 		if (job->has_rates)
-			set(buf, "%.0f", job->launches);
+			set_text(buf, "%.0f", job->launches);
 		break;
 	case COLUMN_N: break;
 	}
 	if (!*buf)
-		set(buf, "-");
+		set_text(buf, "-");
 	return buf;
 }
 
@@ -547,7 +547,7 @@ static void draw_detail(const char *detail, const struct layout *l, struct td_ca
 
 		if (taken > width)
 			taken = width;
-		/* At a blank, if there is one in the second half. */
+		/* Breaks at a blank, if there is one in the second half. */
 		if (taken < len)
 			for (size_t at = taken; at > taken / 2; at--)
 				if (line[at] == ' ') {

@@ -1,6 +1,6 @@
 /*
- * What `tandem top` shows, drawn on a canvas: a line for the node, the GPUs with their curves, the
- * jobs in a table, and keys. Pure, so that tests see what a person sees.
+ * The screen of `tandem top`, drawn on a canvas: a line for the node, the GPUs with their curves,
+ * the jobs in a table, and keys. The functions are pure, so that tests see what a person sees.
  */
 #pragma once
 
@@ -17,7 +17,7 @@ struct td_curve {
 	unsigned count;
 };
 
-/* What the person has chosen, and what the program knows beside the rows. */
+/* The person's choices, and facts that are not in the rows. */
 struct td_screen {
 	enum td_snapshot_key key;
 	bool descending;
@@ -33,7 +33,9 @@ struct td_screen {
 	size_t curve_count;
 };
 
-/* The columns for another program: [{"id": "gpu", "left": false, "title": "GPU", "help": ...}, ...] */
+/*
+ * Writes the columns for another program: [{"id": "gpu", "left": false, "title": "GPU", ...}, ...]
+ */
 void td_screen_write_columns(struct td_text *text);
 
 /* Adds a value for each GPU of the snapshot. GPUs that are gone are forgotten. 0 or -ENOMEM. */

@@ -95,7 +95,7 @@ static int compare_u64(uint64_t a, uint64_t b)
 	return (a > b) - (a < b);
 }
 
-/* The same process on the same GPU: a pid that is used again has started at another time. */
+/* Is it the same process on the same GPU? A pid that is used again has another start time. */
 static int compare_identity(const struct td_msg_job *a, const struct td_msg_job *b)
 {
 	int r = compare_u64(a->pid, b->pid);
@@ -116,7 +116,7 @@ static double per_second(uint64_t now, uint64_t before, double seconds)
 	return now > before ? (double)(now - before) / seconds : 0;
 }
 
-/* Of nanoseconds: a part of the time. */
+/* The share of the time between two counts of nanoseconds. */
 static double share(uint64_t now_ns, uint64_t before_ns, double seconds)
 {
 	double part = per_second(now_ns, before_ns, seconds) / (double)TD_NS_PER_S;

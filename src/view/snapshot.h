@@ -1,8 +1,8 @@
 /*
- * What a daemon says of its node at one moment: the rows of one round of WATCH (proto/messages.def),
- * and what two rounds tell together, such as the share of the time that a job had the GPU.
+ * A daemon's report on its node at one moment: the rows of one round of WATCH (proto/messages.def),
+ * and the rates that follow from two rounds, such as the share of the time that a job had the GPU.
  *
- * Pure: messages in, rows out. It allocates memory, and nothing else. Used by `tandem top`.
+ * Functions are pure, messages in and rows out, and only allocate memory. Used by `tandem top`.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 /* One process on one GPU. */
 struct td_snapshot_job {
 	struct td_msg_job said;
-	/* Since the last round that had this row. has_rates: there was one. */
+	/* Rates since the last round that had this row. has_rates: there was one. */
 	bool has_rates;
 	double held;      /* the share of the time in which its gate was open: 0 to 1 */
 	double busy;      /* the share of the time in which its kernels ran; 0 without a meter */
@@ -24,7 +24,7 @@ struct td_snapshot_job {
 	double launches;  /* a second */
 };
 
-/* All rows of one round, in the order in which they came. */
+/* All rows of one round, in the order of arrival. */
 struct td_snapshot {
 	uint64_t time_ns; /* of the daemon's clock; 0: the round is not complete */
 	struct td_msg_gpu *gpus;
@@ -52,7 +52,7 @@ int td_snapshot_rates(struct td_snapshot *now, const struct td_snapshot *before)
  * below 0: not known. */
 double td_snapshot_use(const struct td_snapshot *snapshot, const struct td_msg_gpu *gpu);
 
-/* What jobs can be sorted by. The names are those of --sort and of the columns' titles. */
+/* The keys by which jobs are sorted. Their names are those of --sort and of the columns' titles. */
 enum td_snapshot_key {
 #define KEY(id, name) TD_KEY_##id,
 #include "view/keys.def"

@@ -43,16 +43,16 @@ static void waits_at_a_closed_gate(int symbol, _Atomic unsigned *reached)
 
 static void submits(int symbol)
 {
-	uint64_t before = launches(), own = td_slot_self->own_stream_launches;
+	uint64_t before = launches(), own = td_marker_self->own_stream_launches;
 	unsigned reached = calls[symbol];
 
 	OK(call_with_zeros(got(symbol)));
 	EXPECT(symbol, calls[symbol] == reached + 1);
 	EXPECT(symbol, inside[symbol]);
 	EXPECT(symbol, launches() == before + 1);
-	EXPECT(symbol, td_slot_self->depth == 0);
+	EXPECT(symbol, td_marker_self->depth == 0);
 	/* NULL is the thread's own stream in these, so that a drain has to know of it. */
-	EXPECT(symbol, td_slot_self->own_stream_launches ==
+	EXPECT(symbol, td_marker_self->own_stream_launches ==
 			       own + (td_symbols[symbol].flavour != TD_FLAVOUR_PLAIN));
 	waits_at_a_closed_gate(symbol, &calls[symbol]);
 }
@@ -66,7 +66,7 @@ static void names_memory(int symbol)
 	EXPECT(symbol, inside[symbol]);
 	OK(call_with_zeros(got(symbol)));
 	EXPECT(symbol, launches() == before);
-	EXPECT(symbol, td_slot_self->depth == 0);
+	EXPECT(symbol, td_marker_self->depth == 0);
 }
 
 /*

@@ -33,10 +33,10 @@ static int refused = -1;                    /* a symbol that answers with an err
 
 static CUresult called(int symbol)
 {
-	if (td_slot_self && td_slot_self->internal)
+	if (td_marker_self && td_marker_self->internal)
 		return CUDA_SUCCESS;
 	calls[symbol]++;
-	inside[symbol] = td_slot_self && td_slot_self->depth;
+	inside[symbol] = td_marker_self && td_marker_self->depth;
 	return symbol == refused ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
 }
 
@@ -189,5 +189,5 @@ static uint64_t counted(void)
 
 static uint64_t launches(void)
 {
-	return td_slot_launches();
+	return td_marker_launches();
 }

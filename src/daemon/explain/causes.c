@@ -234,7 +234,7 @@ CONDITION(window_for_guaranteed)
 	return has_window(f) && !td_facts_is_waited_for(f->node, f->process, TD_CLASS_ONLINE);
 }
 
-/* The process was let in with a part of its memory on the host, and the host has no place for it. */
+/* The process was let in with a part on the host, and the host has no place for that part. */
 CONDITION(host_full_and_kept_out)
 {
 	return f->host_wanted_bytes > f->host_limit_bytes && f->process->phase == TD_PHASE_FILLING;

@@ -16,5 +16,5 @@ struct td_cause {
 	bool (*applies)(const struct td_facts *facts);
 };
 
-/* In the order in which they are shown; an id of NULL ends the table. */
+/* Causes in the order in which they are shown. An id of NULL ends the table. */
 extern const struct td_cause td_causes[];

@@ -34,7 +34,7 @@ struct td_facts {
 	const struct td_process *process;
 	const struct td_client *client; /* only for causes of a GPU */
 	enum td_stop stop;
-	/* The process in the way: NULL, or one that the reader may know by name, or one he may not. */
+	/* The process in the way, or NULL. The reader may know its name or not. */
 	const struct td_process *in_the_way;
 	bool may_name_holder, may_name_stopped;
 	bool waits_for_turn;
@@ -64,5 +64,5 @@ char *td_facts_fill(const struct td_facts *facts, const char *template, char *bu
 /* Writes the numbers that a template quotes as "name=value name=value", and returns buf. */
 char *td_facts_list(const struct td_facts *facts, const char *template, char *buf, size_t len);
 
-/* When the oldest waiting allocation of the process began to wait, or 0 if none waits. */
+/* Returns when the oldest waiting allocation of the process began to wait, or 0 if none waits. */
 uint64_t td_process_needs_since_ns(const struct td_process *process);

@@ -39,7 +39,9 @@ void td_holding_take_back(struct td_holding *h, uint64_t claimed_bytes)
 {
 	uint64_t charge = td_holding_charge(h);
 
-	/* It is not trusted to claim more than it may have, nor less than it has said to use. */
+	/*
+	 * The holder is not trusted to claim more than it may have, or less than it says it uses.
+	 */
 	h->believed = max_bytes(claimed_bytes < charge ? claimed_bytes : charge, h->used);
 	if (h->told > h->believed)
 		h->told = h->believed;
@@ -66,8 +68,7 @@ uint64_t td_account_room(const struct td_account *account, const struct td_holdi
 	return account->limit > others ? account->limit - others : 0;
 }
 
-void td_account_tell(
-	struct td_account *account, struct td_holding *h, uint64_t bytes, uint32_t seq)
+void td_account_tell(struct td_account *account, struct td_holding *h, uint64_t bytes, uint32_t seq)
 {
 	uint64_t before = td_holding_charge(h), charged = account->charged;
 

@@ -1,4 +1,4 @@
-/* How often something is said in the log: a token bucket, so that nobody fills the disk. */
+/* Limits how often something is logged: a token bucket, so that nobody fills the disk. */
 #pragma once
 
 #include <stdbool.h>
@@ -6,7 +6,7 @@
 
 #include "base/time.h"
 
-/* So many at once, and then one in so long. */
+/* A user may make this many complaints at once, and then one per interval. */
 #define TD_COMPLAINTS_BURST    10
 #define TD_COMPLAINTS_EVERY_NS (10 * TD_NS_PER_S)
 
@@ -16,6 +16,6 @@ struct td_complaints {
 	uint32_t suppressed;
 };
 
-/* True: say it, with how many were suppressed since the last one. */
+/* True: log it, with the number suppressed since the last one. */
 bool td_complaints_allow(
 	struct td_complaints *complaints, uint64_t now_ns, uint32_t *ret_suppressed);

@@ -35,7 +35,7 @@ static struct td_list *chain_of(struct td_events *events, uint64_t key)
 	return &events->chains[key * 0x9e3779b97f4a7c15u >> 32 & (TD_EVENTS_CHAINS - 1)];
 }
 
-/* With its new number of records. */
+/* Files the user under its new number of records. */
 static void recount(struct td_events *events, struct td_event_user *user, uint32_t count)
 {
 	td_list_remove(&user->of_count);
@@ -91,7 +91,10 @@ static struct td_event_slot *evict(struct td_events *events)
 
 const struct td_event *td_events_add(struct td_events *events, const struct td_event *event)
 {
-	/* Places are taken in order until there are no more, and given up only to be taken again. */
+	/*
+	 * Slots are taken in order until all are used. After that a slot is freed only to be taken
+	 * again.
+	 */
 	struct td_event_slot *slot =
 		events->count < TD_EVENTS_KEPT ? &events->slots[events->count] : evict(events);
 	struct td_event_user *user = user_of(events, key_of(event));

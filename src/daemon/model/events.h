@@ -1,8 +1,8 @@
 /*
- * What happened, the last few thousand records: who waited for whom, and why. Kept in memory, and
- * numbered in order. Where there is no room left, the user with the most records loses the oldest of
- * them: nobody makes others' records go by making many. Each call but td_events_get() takes the
- * same time, however many users and records there are.
+ * The last few thousand events: who waited for whom, and why. They are kept in memory and numbered
+ * in order. When there is no room left, the user with the most records loses the oldest of them, so
+ * that nobody pushes others' records out by making many. Each call but td_events_get() takes the
+ * same time for any number of users and records.
  */
 #pragma once
 
@@ -39,7 +39,7 @@ struct td_event_slot {
 	struct td_list of_all, of_user; /* by number */
 };
 
-/* Who has records: a user, or the daemon itself for those that are about no process. */
+/* The owner of records: a user, or the daemon itself for events about no process. */
 struct td_event_user {
 	struct td_list of_chain; /* of users with the same hash; or of the unused ones */
 	struct td_list of_count; /* of users with as many records */

@@ -14,7 +14,7 @@ static uint64_t start_of(const struct td_fair *fair, const struct td_fair_user *
 	return user->end > fair->now ? user->end : fair->now;
 }
 
-/* One whose user has nothing more to wait for, and no debt. */
+/* Finds a user's line that has no waiting request and no debt. */
 static struct td_fair_user *find_unused(struct td_fair *fair)
 {
 	for (uint32_t i = 0; i < fair->count; i++)

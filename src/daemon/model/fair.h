@@ -1,9 +1,13 @@
 /*
- * Start-time fair queueing among users (Goyal, Vin, Cheng: Start-Time Fair Queuing, SIGCOMM 1996, equations 4 and 5, all weights 1). Who waits to be served waits in his user's line;
- * the line that goes first is the one whose next request begins earliest in virtual time. A request begins when its user's last one has ended, or now if that is past, and ends so much later
- * as it cost. So a user who asks for much waits for himself, and one who asks for little goes first, however many requests the other one has.
+ * Start-time fair queueing among users (Goyal, Vin, Cheng: Start-Time Fair Queuing, SIGCOMM 1996,
+ * equations 4 and 5, all weights 1). A request waits in the line of its user. The line whose next
+ * request begins earliest in virtual time is served first. A request begins when its user's last
+ * one ended, or now if that is past, and ends later by its cost. So a user who asks for much waits
+ * for himself, and one who asks for little is served first, however many requests the other one
+ * has.
  *
- * Pure: no clock. Time is counted in whatever unit costs are. Users are told apart up to TD_FAIR_USERS_MAX that are active at once; beyond that some share a line.
+ * The functions are pure: there is no clock, and time is in the unit of the costs. Up to
+ * TD_FAIR_USERS_MAX users that are active at once are told apart; beyond that some share a line.
  */
 #pragma once
 
@@ -21,7 +25,7 @@ struct td_fair_user {
 };
 
 struct td_fair {
-	uint64_t now; /* virtual: the start of the request served last */
+	uint64_t now;           /* virtual: the start of the request served last */
 	uint32_t count, served; /* served: index of the user whose request that is */
 	struct td_fair_user users[TD_FAIR_USERS_MAX];
 };
@@ -34,5 +38,5 @@ void td_fair_add(struct td_fair *fair, uid_t uid, struct td_list *item);
 /* Takes out who is to be served next; NULL: nobody waits. */
 struct td_list *td_fair_next(struct td_fair *fair);
 
-/* What serving the one that td_fair_next() gave last has cost. */
+/* Charges the cost of serving the user that td_fair_next() returned last. */
 void td_fair_charge(struct td_fair *fair, uint64_t cost);

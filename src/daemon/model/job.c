@@ -202,7 +202,7 @@ int td_job_set(
 		err, -EINVAL, "\"%.64s\" is not an option of a job: expected %s", key, keys);
 }
 
-static struct td_job *find(const struct td_node *node, uid_t uid, const char *name)
+static struct td_job *find_job(const struct td_node *node, uid_t uid, const char *name)
 {
 	struct td_list *it;
 
@@ -215,7 +215,7 @@ static struct td_job *find(const struct td_node *node, uid_t uid, const char *na
 	return NULL;
 }
 
-/* By its arrival among the others; behind those of the same time. */
+/* Inserts the job by its time of arrival, behind those of the same time. */
 static void line_up(struct td_node *node, struct td_job *job)
 {
 	struct td_list *before = node->jobs.prev;
@@ -226,7 +226,10 @@ static void line_up(struct td_node *node, struct td_job *job)
 	td_list_insert_before(before->next, &job->of_node);
 }
 
-/* What one says of that is only about its user's own jobs; but nobody comes from the future. */
+/*
+ * The client states when its job arrived. That concerns only its user's own jobs; a time in the
+ * future is not accepted.
+ */
 static void arrive(struct td_node *node, struct td_job *job, uint64_t said_ns, uint64_t now_ns)
 {
 	uint64_t arrived_ns = said_ns && said_ns < now_ns ? said_ns : now_ns;
@@ -247,7 +250,7 @@ struct td_job *td_job_join(
 
 	snprintf(name, sizeof(name), "%.63s", hello->job);
 	(void)td_printable(name);
-	job = find(node, uid, name);
+	job = find_job(node, uid, name);
 	if (job) {
 		job->processes++;
 		arrive(node, job, hello->arrived_ns, now_ns);
@@ -270,7 +273,10 @@ struct td_job *td_job_join(
 	td_supervisors_judge(node, job);
 	job->settings.class = hello->class < TD_CLASS_N ? hello->class : TD_CLASS_BESTEFFORT;
 	job->settings.upgrade = hello->upgrade <= TD_CLASS_BESTEFFORT ? hello->upgrade : 0;
-	/* The client has refused what makes no sense; what one that lies may gain by it is bounded. */
+	/*
+	 * The client has refused invalid values. The bounds here limit what a lying client can
+	 * gain.
+	 */
 	job->settings.weight = hello->weight ? hello->weight : 1;
 	if (job->settings.weight > WEIGHT_MAX)
 		job->settings.weight = WEIGHT_MAX;
@@ -292,7 +298,7 @@ void td_job_leave(struct td_job *job)
 	free(job);
 }
 
-/* Of a long name only the beginning is kept. */
+/* Only the beginning of a long name is kept. */
 static bool is_name(const char (*kept)[64], const char *text)
 {
 	return !strncmp(*kept, text, sizeof(*kept) - 1);

@@ -1,6 +1,7 @@
 /*
- * A job: the processes of one `tandem run` of one user (a process without a job's name is a job of its own). What was set for it by hand
- * holds for its processes that are yet to come, and is sent to those that are there, so that they bring it back after a daemon's end.
+ * A job: the processes of one `tandem run` of one user (a process without a job's name is a job of
+ * its own). Settings made by hand hold for its future processes. They are also sent to its present
+ * processes, which bring them back after the daemon's end.
  */
 #pragma once
 
@@ -19,16 +20,22 @@ struct td_node;
 struct td_process;
 struct td_tenant;
 
-/* What a user may say of a job. Sizes as typed ("8Gi", "40%"): a share is of each GPU's own capacity; empty: no limit. */
+/*
+ * The settings of a job. Sizes are as typed ("8Gi", "40%"): a share is of each GPU's own capacity;
+ * empty: no limit.
+ */
 struct td_job_settings {
 	enum td_class class;
 	uint32_t weight;
 	bool paused;
 	char mem[TD_LIMIT_TEXT], mem_soft[TD_LIMIT_TEXT];
-	uint8_t upgrade; /* while it is besteffort: 1 + the class that it is to have, once its user's quota has room; 0: none */
+	/*
+	 * For a besteffort job: 1 + the class that it gets once its user's quota has room; 0: none.
+	 */
+	uint8_t upgrade;
 	uint32_t duty_ppm; /* the most of a GPU's time; 0: no bound */
-	uint32_t
-		slack_ppm; /* by which its steps may take longer than alone; 0: as the policy sees fit */
+	/* How much longer its steps may take than alone; 0: the policy decides. */
+	uint32_t slack_ppm;
 };
 
 struct td_job {
@@ -38,52 +45,75 @@ struct td_job {
 	uint32_t supervised; /* TD_SUPERVISOR_*: what its supervisor can do; supervisors.c */
 	uid_t uid;
 	char name[64]; /* the job's id; empty: of one process */
-	/* At this daemon, or at one before it: its place among those who wait for an upgrade outlives a daemon. */
+	/*
+	 * At this daemon or an earlier one: the job's place among those who wait for an upgrade
+	 * outlives a daemon.
+	 */
 	uint64_t arrived_ns;
 	bool came_back; /* at one before it: its class was judged there */
 	struct td_job_settings settings;
-	/* The GPUs that all its processes see, in this order (place.h). 0: any, as far as is known here. */
+	/*
+	 * The GPUs that all its processes see, in this order (place.h). A count of 0: any, as far
+	 * as is known.
+	 */
 	uint8_t placed[TD_GPU_MAX][16];
 	uint32_t placed_count;
-	bool changed; /* its processes are to be told of it */
+	bool changed;   /* its processes are to be told of it */
 	bool held_back; /* paused by the policy: no plan opens it */
 	bool leaves;    /* it is to end, and its gate is closed for that: endings.c */
-	uint64_t
-		charged_ppm; /* of GPUs, to its user's quota; 0: it is not protected, or not admitted yet (tenant.h) */
+	/*
+	 * Parts of GPUs charged to its user's quota; 0: not protected, or not admitted yet
+	 * (tenant.h).
+	 */
+	uint64_t charged_ppm;
 	/* quota.c: of its clients on each GPU, gathered at each step */
 	struct {
-		struct td_account account; /* of its limit, less what its contexts take; with what the driver pages */
+		/* The limit less the memory of contexts, with memory that the driver pages. */
+		struct td_account account;
 		uint64_t demanded_bytes, paged_bytes, overhead_bytes, unseen_bytes;
 		uint64_t needed_bytes;    /* asked for, beside what is demanded */
 		uint64_t stays_bytes;     /* of what is demanded: it cannot leave the device */
 		uint64_t stranded_bytes;  /* of that: only for want of a place on the host */
 		uint64_t soft_left_bytes; /* soft.c */
 		uint32_t clients, needs;
-		bool is_in; /* it is let in, or is spread already, or has waited for long enough: what is too much may lie on the host */
+		/*
+		 * The job was let in, is spread already, or has waited long enough: memory beyond
+		 * the device may lie on the host.
+		 */
+		bool is_in;
 	} on[TD_GPU_MAX];
 	bool asks;      /* quota.c: it waits to be let in, or for memory; gathered at each step */
 	bool exchanges; /* soft.c: drained to be opened again */
-	/* soft.c: since when it is kept out by others' memory that cannot leave; stays when it is refused for that; 0: it is not */
+	/*
+	 * soft.c: since when others' immovable memory keeps the job out; it stays set when the job
+	 * is refused for that; 0: never
+	 */
 	uint64_t kept_out_since_ns;
 };
 
-/* The job that a new process belongs to, made if there is none. node->jobs is in order of arrival. NULL: memory is short. */
+/*
+ * Returns the job of a new process, making it if there is none. node->jobs is in order of arrival.
+ * NULL: memory is short.
+ */
 struct td_job *td_job_join(
 	struct td_node *node, uid_t uid, const struct td_msg_hello *hello, uint64_t now_ns);
 void td_job_leave(struct td_job *job);
 
 const char *td_class_name(enum td_class class);
 
-/* Does the text name one of its processes, or it? */
+/* Is the text the name of the job, or of one of its processes? */
 bool td_job_is_named(const struct td_job *job, const char *text);
 
-/* What everybody is told who names a job that he may not see, whether it is there or not: -ENOENT with a sentence. */
+/*
+ * The error for a name of a job that the user may not see, whether it exists or not: -ENOENT with a
+ * sentence.
+ */
 int td_job_unknown(const char *name, struct td_err *err);
 
 /* Besteffort for now only. */
 bool td_job_is_to_be_upgraded(const struct td_job *job);
 
-/* Its processes hear of its settings, for their next daemon, and see its limits. */
+/* Sends its settings to its processes, for their next daemon, and shows them its limits. */
 void td_job_tell(struct td_node *node, const struct td_job *job);
 
 /* The i-th setting as text; false beyond the last. Every pointer but value is static. */

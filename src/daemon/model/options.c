@@ -1,4 +1,7 @@
-/* Options by table: one setter and one formatter per type, everything else follows from options.def. */
+/*
+ * Options by table: one setter and one formatter per type. Everything else follows from
+ * options.def.
+ */
 #include "daemon/model/options.h"
 
 #include <errno.h>
@@ -40,12 +43,12 @@ static const struct option {
 };
 
 #define COUNT (sizeof(table) / sizeof(table[0]))
-/* Of a GPU's size. */
+/* The least share of a GPU's size. */
 #define SHARE_LEAST_PPM 1000
-/* Of an error's text, behind where it is. */
+/* Bytes of an error's text that are kept after the position in a file. */
 #define KEPT (TD_ERR_MSG_MAX - 112)
 
-/* Before it is known what there is, nothing is lacking. */
+/* While the node's abilities are unknown, nothing counts as missing. */
 static uint32_t lacks(const struct td_options *options, const struct td_policy *policy)
 {
 	return options->has ? td_policy_lacks(policy, options->has) : 0;
@@ -98,7 +101,10 @@ static int set_policy(struct td_options *options, const char *value, struct td_e
 	return 0;
 }
 
-/* A GPU of less is none to any program: a size below the option's own bound, or a share below that of every one. */
+/*
+ * No program can use a smaller GPU: a size below the option's own bound, or a share below that of
+ * every GPU.
+ */
 static int set_size(
 	char (*ret)[TD_LIMIT_TEXT], const struct option *o, const char *value, struct td_err *err)
 {

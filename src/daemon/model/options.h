@@ -19,9 +19,9 @@ enum td_meter_option { TD_METER_AUTO, TD_METER_ON, TD_METER_OFF };
 
 struct td_options {
 	/*
-	 * TD_HAS bits of policy.h: what the node can show a policy and carry out (abilities.h). A
-	 * policy that needs more is refused. 0: that is not known yet. A policy that is asked for then
-	 * decides when what it needs is there, and the default one until then.
+	 * TD_HAS bits of policy.h: the abilities of the node that a policy may need (abilities.h);
+	 * 0: not known yet. A policy that needs more is refused. If the abilities come later, the
+	 * policy decides from then on, and the default policy until then.
 	 */
 	uint32_t has;
 	const struct td_policy *policy;
@@ -42,21 +42,24 @@ struct td_options {
 
 void td_options_init(struct td_options *options);
 
-/* 0, or -EINVAL / -ERANGE with a sentence that quotes what was wrong; nothing changes then. */
+/* Returns 0, or -EINVAL or -ERANGE with a sentence that quotes the value; nothing changes then. */
 int td_options_set(
 	struct td_options *options, const char *key, const char *value, struct td_err *err);
 
 /* "key = value" lines, # comments. The error names file and line. */
 int td_options_load(struct td_options *options, const char *path, struct td_err *err);
 
-/* The i-th option with its present value as text; false beyond the last. Every pointer but value is static. */
+/*
+ * Returns the i-th option with its present value as text; false beyond the last. Every pointer but
+ * value is static.
+ */
 struct td_option_row {
 	const char *key, *unit, *help;
 	char value[128];
 };
 bool td_options_row(const struct td_options *options, size_t i, struct td_option_row *ret);
 
-/* What processes may pin for swapped bytes together; UINT64_MAX: as much as there is. */
+/* The most host memory that all processes may pin for swapped bytes; UINT64_MAX: no bound. */
 uint64_t td_options_host(const struct td_options *options);
 
 /* Capacity of a GPU of total_bytes. */

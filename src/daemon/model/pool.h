@@ -10,8 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of anything that is counted. The reserve is a part of the total that only the daemon's owner and
- * root get. */
+/*
+ * A counted resource. Only the daemon's owner and root get the reserve, which is a part of the
+ * total.
+ */
 struct td_pool {
 	uint64_t total, reserve;
 };

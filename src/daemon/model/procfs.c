@@ -144,7 +144,7 @@ int td_procfs_stat(pid_t pid, struct td_procfs_stat *ret)
 	char path[64], text[TEXT_MAX];
 	int r;
 
-	/* Of another namespace of processes that cannot be seen from here. */
+	/* The process is in another PID namespace that is not visible here. */
 	if (pid <= 0)
 		return -ESRCH;
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
@@ -195,7 +195,7 @@ enum td_stop td_procfs_stop(pid_t pid, const struct td_procfs_stat *stat)
 		return TD_STOP_SIGNAL;
 	if (stat->state == 't')
 		return TD_STOP_TRACED;
-	/* One that runs on a processor is in no frozen group. */
+	/* A process that runs on a processor is in no frozen group. */
 	return stat->state != 'R' && is_frozen(pid) ? TD_STOP_FROZEN : TD_STOP_NONE;
 }
 
@@ -204,7 +204,7 @@ int td_procfs_pidfd(int socket, pid_t pid)
 	int fd = -1;
 	socklen_t len = sizeof(fd);
 
-	/* Of the very process that has connected, whatever its number means by now. */
+	/* Names the very process that connected, even if another process has its number by now. */
 	if (!getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &fd, &len))
 		return fd;
 #ifdef SYS_pidfd_open

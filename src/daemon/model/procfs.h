@@ -1,6 +1,7 @@
 /*
- * What /proc and the control groups say of a process: is it stopped, and by what? The parsers take text that others have a
- * part in: a program chooses its name, and whoever makes a control group chooses the group's.
+ * The state of a process by /proc and its control groups: is it stopped, and by what? The parsers
+ * read text that others can influence: a program chooses its name, and the maker of a control group
+ * chooses the group's name.
  */
 #pragma once
 
@@ -20,31 +21,36 @@ enum td_stop {
 };
 
 struct td_procfs_stat {
-	char state;           /* of its first thread */
-	uint64_t cpu_ticks;   /* CPU time of all its threads so far, in clock ticks */
-	uint64_t start_ticks; /* when it began, in clock ticks since boot: tells it from a later one with its number */
+	char state;         /* of its first thread */
+	uint64_t cpu_ticks; /* CPU time of all its threads so far, in clock ticks */
+	/* Start time in clock ticks since boot: tells it from a later process with the same pid. */
+	uint64_t start_ticks;
 };
 
 /* The text of /proc/PID/stat. False: it is not such a text. */
 bool td_procfs_parse_stat(const char *text, struct td_procfs_stat *ret);
 
 /*
- * The text of /proc/PID/cgroup: the path of its group in the hierarchy of that controller, or "" for the unified one, without
- * a slash at its end. False: there is none, it does not fit, or it leads out of what can be seen here.
+ * Parses /proc/PID/cgroup: the path of its group in the hierarchy of that controller ("": the
+ * unified one), without a slash at its end. False: there is none, it does not fit, or it leads out
+ * of the visible tree.
  */
 bool td_procfs_parse_cgroup(const char *text, const char *controller, char *ret, size_t len);
 
-/* The text of a group's cgroup.events (unified), or of its freezer.state (version 1): is it frozen? */
+/* Parses a group's cgroup.events (unified) or freezer.state (version 1): is it frozen? */
 bool td_procfs_parse_events(const char *text);
 bool td_procfs_parse_freezer(const char *text);
 
-/* 0 or -errno: it is gone, or cannot be seen from here. */
+/* Returns 0, or -errno if the process is gone or not visible here. */
 int td_procfs_stat(pid_t pid, struct td_procfs_stat *ret);
 
-/* What the state in its stat, and its control groups, say. */
+/* Combines the state in its stat and its control groups. */
 enum td_stop td_procfs_stop(pid_t pid, const struct td_procfs_stat *stat);
 
-/* A descriptor that is readable once the process at the other end of the socket has ended, or -errno. pid: as SO_PEERCRED said. */
+/*
+ * Returns a descriptor that is readable once the process at the other end of the socket has ended,
+ * or -errno. pid is from SO_PEERCRED.
+ */
 int td_procfs_pidfd(int socket, pid_t pid);
 
 /*

@@ -33,15 +33,17 @@ struct td_supervisor {
 int td_supervisors_say(struct td_node *node, struct td_supervisor **supervisor, void *peer,
 	pid_t pid, uid_t uid, const struct td_msg_supervise *msg, struct td_err *err);
 
-/* Its connection has ended. NULL: it had never said SUPERVISE. */
+/* The supervisor's connection has ended. NULL: it had never sent SUPERVISE. */
 void td_supervisors_gone(struct td_node *node, struct td_supervisor *supervisor);
 
-/* Who supervises the job: the one that came last, as an earlier connection may be dead and its end
- * not noticed yet. NULL: nobody. */
+/*
+ * Returns the job's supervisor, or NULL. The newest one counts, because the end of an earlier
+ * connection may not be noticed yet.
+ */
 struct td_supervisor *td_supervisors_find(const struct td_node *node, const struct td_job *job);
 struct td_supervisor *td_supervisors_named(const struct td_node *node, uid_t uid, const char *job);
 
-/* What the supervisor of a new job can do: td_job.supervised. */
+/* Finds out what the supervisor of a new job can do: td_job.supervised. */
 void td_supervisors_judge(const struct td_node *node, struct td_job *job);
 
 void td_supervisors_deinit(struct td_node *node);

@@ -43,7 +43,7 @@ void td_tenants_leave(struct td_tenant *user)
 	user->jobs--;
 }
 
-static void forget(struct td_node *node, struct td_tenant *user)
+static void remove_tenant(struct td_node *node, struct td_tenant *user)
 {
 	node->tenant_count--;
 	td_list_remove(&user->of_node);
@@ -63,7 +63,7 @@ uint64_t td_tenants_step(struct td_node *node, uint64_t now_ns)
 		if (!user->left_ns)
 			user->left_ns = now_ns;
 		if (now_ns >= user->left_ns + TD_TENANT_STAYS_NS)
-			forget(node, user);
+			remove_tenant(node, user);
 		else if (user->left_ns + TD_TENANT_STAYS_NS < wakeup)
 			wakeup = user->left_ns + TD_TENANT_STAYS_NS;
 	}
@@ -75,7 +75,7 @@ void td_tenants_deinit(struct td_node *node)
 	struct td_list *it, *tmp;
 
 	td_list_for_each_safe (it, tmp, &node->tenants)
-		forget(node, user_at(it));
+		remove_tenant(node, user_at(it));
 }
 
 void td_tenant_charge(struct td_job *job, uint64_t ppm)

@@ -1,6 +1,6 @@
 /*
- * The users whose jobs are here. One of whom the last job has left is still counted for TD_TENANT_STAYS_NS, so that short programs do not change what the others may have each
- * time (tenant.h).
+ * The users who have jobs here. A user is still counted for TD_TENANT_STAYS_NS after his last job,
+ * so that short programs do not change the others' parts each time (tenant.h).
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 struct td_job;
 struct td_node;
 
-/* What protected jobs hold together. */
+/* Sums over protected jobs. */
 struct td_usage {
 	uint64_t gpus_ppm;
 	uint32_t jobs;

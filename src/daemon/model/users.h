@@ -1,4 +1,7 @@
-/* What the daemon's connections cost, by user: how many, what is unread, what was complained of. */
+/*
+ * The cost of connections, by user: how many there are, how much is unread, and how many complaints
+ * there were.
+ */
 #pragma once
 
 #include <stddef.h>

@@ -25,7 +25,7 @@ static const struct {
 	{TD_GPU_KNOWS_CLOCK, TD_HAS(CLOCK)},
 };
 
-/* Those of which NVML tells the figure for each GPU that programs can use. */
+/* Returns the figures that NVML reports for each GPU that programs can use. */
 static uint32_t figures_of_gpus(const struct td_node *node)
 {
 	uint32_t known = node->listed_count ? UINT32_MAX : 0, has = 0;
@@ -52,7 +52,7 @@ static bool has_host_memory(const struct td_node *node)
 	return !said_no;
 }
 
-/* What a supervisor can do (TD_SUPERVISOR_*), as abilities. */
+/* Translates the abilities of a supervisor (TD_SUPERVISOR_*) into those of policies. */
 static uint32_t by_supervisor(uint32_t can)
 {
 	return (can & TD_SUPERVISOR_RESTARTS ? TD_HAS(RESTART) : 0) |

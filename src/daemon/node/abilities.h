@@ -1,6 +1,7 @@
 /*
- * What this node, and each of its clients, can show a policy and carry out: found out while it
- * runs, not compiled in. A policy becomes available when what it needs is there (policy.h).
+ * The abilities of this node and of each client: the figures that a policy can be shown, and the
+ * actions that can be carried out. They are found out at run time, not compiled in. A policy
+ * becomes available when what it needs is there (policy.h).
  */
 #pragma once
 
@@ -26,7 +27,7 @@ void td_abilities_step(struct td_node *node, uint64_t now_ns);
 /* TD_HAS bits of one client, once the views of its GPU are filled. */
 uint32_t td_abilities_of(const struct td_node *node, const struct td_client *client);
 
-/* What NVML says of the GPU, as policies are shown it. NULL: it says nothing. */
+/* Fills in NVML's figures of the GPU for policies. NULL: there are none. */
 void td_abilities_show_gpu(const struct td_nvml_gpu *listed, struct td_gpu_view *view);
 
 /* "This node cannot see the steps of a job: no job tells them." Returns buf. */

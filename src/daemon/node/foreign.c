@@ -1,7 +1,9 @@
 /*
- * Processes on a GPU that another daemon shares, or for which this one has no place (gpus.h). They are told so and let go: no limit, no part in any plan, and the gate open as soon as
- * what may have left the device is back, until their connection ends: it is ended when they report something and the GPU is nobody's any more, or there is a place,
- * so that they come back as anybody does. Closing the connection instead would have them come back, and wait, for ever.
+ * Processes on a GPU that another daemon shares, or for which this one has no place (gpus.h). Such
+ * a process is told so and let go: it has no limit and no part in any plan, and its gate opens as
+ * soon as its memory has come back. When it reports something later and the GPU is free or there is
+ * a place, its connection is closed, so that it connects again in the normal way. Closing the
+ * connection at once would make it connect again and wait for ever.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -24,7 +26,7 @@ static void open_if_ready(struct td_node *node, struct td_process *process)
 	node->io.gate(process->peer, 0, &(struct td_pacing){0});
 }
 
-/* What it has there is back, or cannot come back. */
+/* Its memory there has come back, or cannot come back. */
 static int filled(struct td_node *node, struct td_process *process, uint32_t slot)
 {
 	if (slot >= TD_SLOT_MAX)
@@ -34,7 +36,7 @@ static int filled(struct td_node *node, struct td_process *process, uint32_t slo
 	return 0;
 }
 
-/* Its READY is waited for: memory that can move may not be on the device. */
+/* Waits for its READY: memory that can move may not be on the device. */
 static void grant(struct td_node *node, struct td_process *process, uint32_t slot, uint32_t ticket,
 	enum td_answer verdict)
 {
@@ -52,7 +54,8 @@ static void grant(struct td_node *node, struct td_process *process, uint32_t slo
 	node->io.send(process->peer, &msg);
 }
 
-static int answer(struct td_node *node, struct td_process *process, const struct td_msg_ask *ask)
+static int answer_let_go(
+	struct td_node *node, struct td_process *process, const struct td_msg_ask *ask)
 {
 	if (ask->slot == TD_SLOT_HOST)
 		return 0; /* it has no bound */
@@ -100,7 +103,10 @@ void td_node_let_go(struct td_node *node, struct td_process *process, const uint
 	process->phase_since_ns = now_ns;
 }
 
-/* Its gate would never open: gates are of those who have a GPU here. With one it goes on taking part by that. */
+/*
+ * Its gate would never open: only processes with a GPU of this daemon have gates. A process that
+ * has one goes on taking part with it.
+ */
 int td_node_ungoverned(struct td_node *node, struct td_process *process,
 	const struct td_msg_ungoverned *msg, uint64_t now_ns)
 {
@@ -156,7 +162,7 @@ int td_node_foreign_message(
 {
 	switch (msg->type) {
 	case TD_MSG_TYPE_attach: return accept(node, process, &msg->attach);
-	case TD_MSG_TYPE_ask: return answer(node, process, &msg->ask);
+	case TD_MSG_TYPE_ask: return answer_let_go(node, process, &msg->ask);
 	case TD_MSG_TYPE_ready: return filled(node, process, msg->ready.slot);
 	case TD_MSG_TYPE_failed: return filled(node, process, msg->failed.slot);
 	case TD_MSG_TYPE_used: return may_come_back(node, process) ? -ECONNRESET : 0;

@@ -11,7 +11,7 @@
 #include "daemon/model/job.h"
 #include "daemon/model/node.h"
 
-static struct td_nvml_gpu *find(struct td_node *node, const uint8_t *uuid)
+static struct td_nvml_gpu *find_listed(struct td_node *node, const uint8_t *uuid)
 {
 	for (uint32_t i = 0; i < node->listed_count; i++)
 		if (!memcmp(node->listed[i].uuid, uuid, 16))
@@ -21,7 +21,7 @@ static struct td_nvml_gpu *find(struct td_node *node, const uint8_t *uuid)
 
 const struct td_nvml_gpu *td_gpus_find(const struct td_node *node, const uint8_t *uuid)
 {
-	return find((struct td_node *)node, uuid);
+	return find_listed((struct td_node *)node, uuid);
 }
 
 static void insert(struct td_node *node, const struct td_nvml_gpu *gpu)
@@ -50,10 +50,10 @@ static void lose(struct td_node *node, struct td_nvml_gpu *gpu, uint64_t now_ns)
 	gpu->known = 0;
 }
 
-/* Also where NVML has exchanged the indices of two. */
+/* This also covers two GPUs whose indices NVML has exchanged. */
 static void update(struct td_node *node, const struct td_nvml_gpu *gpu)
 {
-	struct td_nvml_gpu *known = find(node, gpu->uuid);
+	struct td_nvml_gpu *known = find_listed(node, gpu->uuid);
 	bool was_lost = known && known->lost;
 
 	if (known && known->index != gpu->index) {
@@ -65,7 +65,7 @@ static void update(struct td_node *node, const struct td_nvml_gpu *gpu)
 	}
 	if (!known)
 		insert(node, gpu);
-	known = find(node, gpu->uuid);
+	known = find_listed(node, gpu->uuid);
 	if (!known)
 		return; /* more than there is room for */
 	*known = *gpu;
@@ -99,10 +99,10 @@ void td_gpus_seen(
 
 /* No GPU has that much: who says more is taken to have this. */
 #define TOTAL_MAX (1ull << 40)
-/* Of what NVML says, so much of the whole is the driver's own at most. */
+/* At most this part of the memory that NVML reports is the driver's own. */
 #define DRIVERS_PART 16
 
-/* As programs can use it. One that is divided has parts, whose UUIDs and sizes are others. */
+/* Finds a GPU that programs can use. A GPU divided by MIG has parts with other UUIDs and sizes. */
 static const struct td_nvml_gpu *find_usable(const struct td_node *node, const uint8_t *uuid)
 {
 	const struct td_nvml_gpu *listed = td_gpus_find(node, uuid);
@@ -131,7 +131,7 @@ static uint64_t total_bytes(const struct td_node *node, const uint8_t *uuid, uin
 	return said > listed->total_bytes ? listed->total_bytes : said < least ? least : said;
 }
 
-static void forget(struct td_node *node, uint32_t index)
+static void remove_gpu(struct td_node *node, uint32_t index)
 {
 	struct td_list *it;
 
@@ -166,7 +166,7 @@ void td_gpus_changed(struct td_node *node, uint32_t index)
 			said_bytes = client->total_bytes;
 	}
 	if (!is_used && !td_gpus_find(node, gpu->uuid)) {
-		forget(node, index);
+		remove_gpu(node, index);
 		return;
 	}
 	total = total_bytes(node, gpu->uuid, is_used ? said_bytes : gpu->total_bytes);
@@ -176,7 +176,10 @@ void td_gpus_changed(struct td_node *node, uint32_t index)
 	td_capacity_update(node, index);
 }
 
-/* Those that NVML does not list, and of them the user's; and the places that are free, but for those that are kept for GPUs that it lists. */
+/*
+ * Counts the GPUs that NVML does not list, and the user's among them. Returns the free places less
+ * those reserved for GPUs that NVML lists.
+ */
 static uint32_t count_places(const struct td_node *node, uid_t uid, uint32_t *ret_users)
 {
 	uint32_t taken = 0;

@@ -1,14 +1,18 @@
 /*
- * The GPUs of the machine: what NVML said of them last, the table of those that jobs use, and by which number people know them.
+ * The GPUs of the machine: NVML's last report, the table of GPUs that jobs use, and the numbers by
+ * which people know them.
  *
- * A GPU's number is its index in NVML, which is nvidia-smi's. GPUs that NVML does not list (where there is no NVML; parts of a GPU) have the
- * numbers behind those, in the order of their first use. Inside, GPUs have the indices of td_node.gpus, which nobody sees.
+ * A GPU's number is its index in NVML, as in nvidia-smi. GPUs that NVML does not list (without
+ * NVML, or parts of a GPU) get the next numbers, in the order of their first use. Internally, GPUs
+ * have the indices of td_node.gpus, which nobody sees.
  *
- * The table has TD_GPU_MAX places (docs/decisions/0018). One that NVML lists keeps its place; another one, known by what programs say alone, loses it with its last
- * client, so that nobody fills the table with GPUs that are not there. A place is kept free for each that NVML lists, and of the last TD_GPU_PLACES_KEPT no user gets
- * more than so many.
+ * The table has TD_GPU_MAX places (docs/decisions/0018). A GPU that NVML lists keeps its place.
+ * Another one, known only from programs, loses it with its last client, so that nobody fills the
+ * table with GPUs that do not exist. A place is kept free for each GPU that NVML lists. Of the last
+ * TD_GPU_PLACES_KEPT places, no user gets more than that number.
  *
- * A GPU's size is what its clients' drivers say, the largest of it, since a smaller claim would take memory from others; at most what NVML says, and not much less.
+ * A GPU's size is the largest that its clients' drivers report, because a smaller one would take
+ * memory from others. It is at most NVML's figure, and not much less.
  */
 #pragma once
 
@@ -22,22 +26,28 @@ struct td_err;
 struct td_msg_attach;
 struct td_node;
 
-/* Of the places in the table, so many are for users who have fewer GPUs than that. */
+/* This many places in the table are for users who have fewer GPUs than that. */
 #define TD_GPU_PLACES_KEPT 8
 
 /*
- * What NVML says now. A GPU that it said nothing of this time is lost, unless it says nothing at all: then everything is as it was, with no figures. One
- * that is lost is an event, once.
+ * Takes NVML's report. A GPU missing from it is lost, unless the report is empty: then all GPUs
+ * stay as they were, without figures. A lost GPU is reported as an event, once.
  */
 void td_gpus_seen(
 	struct td_node *node, const struct td_nvml_gpu *gpus, uint32_t count, uint64_t now_ns);
 
-/* The index of the GPU that a program of the user comes to, new if it was not seen. TD_GPU_MAX, with -ENOSPC and a sentence: there is no place for it. */
+/*
+ * Returns the index of the GPU that a program of the user attaches to, adding it if it is new.
+ * TD_GPU_MAX, with -ENOSPC and a sentence: there is no place for it.
+ */
 uint32_t td_gpus_come(
 	struct td_node *node, uid_t uid, const struct td_msg_attach *msg, struct td_err *err);
 /* Would it find a place? */
 bool td_gpus_have_place(const struct td_node *node, uid_t uid, const uint8_t *uuid);
-/* Those that programs can use: as NVML lists them; where it lists none, those that programs use. At least one. */
+/*
+ * Counts the GPUs that programs can use, by NVML or, where it lists none, by the programs. At least
+ * one.
+ */
 uint32_t td_gpus_count(const struct td_node *node);
 
 /* A client has come to it, or left it, or has not come after all. */

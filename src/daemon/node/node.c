@@ -1,6 +1,6 @@
 /*
- * What the daemon knows: processes come and go, attach to GPUs, report memory, ask and fall idle. The plan's execution is in
- * execute.c.
+ * Events of the node's life: processes come and go, attach to GPUs, report memory, ask for GPUs and
+ * fall idle. execute.c carries the plan out.
  */
 #include "daemon/model/node.h"
 
@@ -25,7 +25,7 @@
 
 /* CUDA_ERROR_UNKNOWN */
 #define UNKNOWN_ERROR 999
-/* Settings of its environment that a process can call nonsense: more are noise. */
+/* The most invalid settings that one process may report. */
 #define COMPLAINTS_MAX 16
 /* A process may have run before it came to this daemon. */
 #define STEP_BEFORE_MAX_NS (24 * 3600 * TD_NS_PER_S)
@@ -223,7 +223,8 @@ static int attach(struct td_node *node, struct td_process *process, const struct
 			client->spills ? TD_HOST_MEMORY_YES : TD_HOST_MEMORY_NO;
 	client->soft_bytes = client->shrunk_bytes = UINT64_MAX;
 	client->attached_ns = now_ns;
-	td_capacity_attach(node, gpu, td_used_bounded(msg->used_bytes), td_used_bounded(msg->reserve_bytes));
+	td_capacity_attach(
+		node, gpu, td_used_bounded(msg->used_bytes), td_used_bounded(msg->reserve_bytes));
 	client->grant.gate = TD_GATE_CLOSED;
 	process->failed = 0;
 	td_list_append(&node->clients, &client->of_node);
@@ -236,8 +237,8 @@ static int attach(struct td_node *node, struct td_process *process, const struct
 	return 0;
 }
 
-static int used(struct td_node *node, struct td_process *process,
-	const struct td_msg_used *msg, uint64_t now_ns)
+static int used(struct td_node *node, struct td_process *process, const struct td_msg_used *msg,
+	uint64_t now_ns)
 {
 	struct td_client *client = client_of_slot(process, msg->slot);
 
@@ -317,7 +318,10 @@ static int drained(struct td_node *node, struct td_process *process,
 	struct td_list *it;
 
 	process->launches = msg->launches;
-	/* It was reopened meanwhile, and perhaps closed again since. Clients from before do not say which closing it is. */
+	/*
+	 * The gate was opened meanwhile, and perhaps closed again. Older clients do not say which
+	 * closing they acknowledge.
+	 */
 	if (process->phase != TD_PHASE_DRAINING || (msg->word && msg->word != process->word))
 		return 0;
 	td_node_event(node, TD_EVENT_DRAINED, process, TD_GPU_ANY, now_ns,
@@ -335,8 +339,9 @@ static int drained(struct td_node *node, struct td_process *process,
 }
 
 /*
- * It came with work in flight, and was shut in before anything was known of that. Until it has drained its memory cannot be moved: it is to try again, by another
- * word, and is not let go.
+ * The process came with work in flight, and its gate was closed before anything was known of that.
+ * Its memory cannot move until it has drained. So it gets another word and tries again, and is not
+ * let go.
  */
 static void close_anew(struct td_node *node, struct td_process *process)
 {
@@ -418,11 +423,13 @@ static void let_go(struct td_node *node, struct td_process *process, uint64_t no
 }
 
 /*
- * Its context is beyond help. Behind a gate it would wait for memory that cannot come back, and never see its error; so no plan is about it until
- * it has a new one. What it has on the device stays charged; what it has not used is called back.
+ * A context has failed. Behind a gate the process would wait for memory that cannot come back, and
+ * never see its error; so no plan covers it until it has a new context. Its memory on the device
+ * stays charged; unused promises are taken back.
  *
- * The gate is the process's, and its kernels on other GPUs would find their memory gone: it is let go when no context of it is left that could be
- * helped. Until then it takes its turn for those as anybody does.
+ * The gate is the whole process's, and its kernels on other GPUs would find their memory gone. So
+ * the process is let go only when it has no healthy context left. Until then it takes its turns for
+ * the healthy ones.
  */
 static int failed(struct td_node *node, struct td_process *process, const struct td_msg_failed *msg,
 	uint64_t now_ns)
@@ -447,8 +454,11 @@ static int failed(struct td_node *node, struct td_process *process, const struct
 	return 0;
 }
 
-/* Nobody's word is taken for what cannot be: a step that began in the future, one longer than the process is old. */
-static void step(struct td_process *process, const struct td_msg_step *msg, uint64_t now_ns)
+/*
+ * Impossible reports are not accepted: a step that began in the future, or one longer than the
+ * process is old.
+ */
+static void note_step(struct td_process *process, const struct td_msg_step *msg, uint64_t now_ns)
 {
 	uint64_t age_ns = now_ns - process->started_ns + STEP_BEFORE_MAX_NS;
 	struct td_steps_told told = {
@@ -480,16 +490,17 @@ static int detach(struct td_node *node, struct td_process *process, uint32_t slo
 	return 0;
 }
 
-/* What makes no sense counts as not given, and the library is silent: here is where one can see it. */
+/* An invalid setting counts as not given, and the library prints nothing. This event shows it. */
 static void rejected(
 	struct td_node *node, struct td_process *process, const char *setting, uint64_t now_ns)
 {
-	char detail[160];
+	char detail[192];
 
 	if (process->complaints == COMPLAINTS_MAX)
 		return;
 	process->complaints++;
-	snprintf(detail, sizeof(detail), "%.120s makes no sense", setting);
+	snprintf(detail, sizeof(detail),
+		"%.120s is invalid and ignored: see ENVIRONMENT in tandem(1)", setting);
 	for (char *p = detail; *p; p++)
 		if (*p < ' ' || *p > '~')
 			*p = '?';
@@ -520,7 +531,7 @@ int td_node_message(
 	case TD_MSG_TYPE_idle: idle(node, process, &msg->idle, now_ns); return 0;
 	case TD_MSG_TYPE_drained: return drained(node, process, &msg->drained, now_ns);
 	case TD_MSG_TYPE_stuck: stuck(node, process, now_ns); return 0;
-	case TD_MSG_TYPE_step: step(process, &msg->step, now_ns); return 0;
+	case TD_MSG_TYPE_step: note_step(process, &msg->step, now_ns); return 0;
 	case TD_MSG_TYPE_ready: return ready(process, &msg->ready);
 	case TD_MSG_TYPE_ask: return ask(node, process, &msg->ask, now_ns);
 	case TD_MSG_TYPE_failed: return failed(node, process, &msg->failed, now_ns);

@@ -1,8 +1,8 @@
-/* Who gets more than others, and who gets less; see node.h. */
+/* The privileges of root and of the daemon's owner; see node.h. */
 #include "daemon/model/node.h"
 #include "daemon/model/pool.h"
 
-/* Of all clients, those that only root and the daemon's owner get. */
+/* Only root and the daemon's owner get these last clients. */
 #define CLIENTS_RESERVED 64
 
 bool td_node_is_owner(const struct td_node *node, uid_t uid)

@@ -15,7 +15,8 @@
 struct spot {
 	uint32_t candidate;
 	double core,
-		memory; /* load, of the GPU; memory counts what the newcomer needs here beyond `need` */
+		/* Load of the GPU; memory counts what the newcomer needs here beyond `need`. */
+		memory;
 	bool usable;
 };
 
@@ -28,7 +29,7 @@ static uint32_t index_of(const struct td_node *node, const uint8_t *uuid)
 	return TD_GPU_MAX;
 }
 
-/* One that no job has used yet is known by NVML alone; one that neither knows has no size. */
+/* A GPU that no job has used yet is known only from NVML. One that neither knows has no size. */
 static struct td_gpu gpu_of(const struct td_node *node, const uint8_t *uuid)
 {
 	const struct td_nvml_gpu *listed = td_gpus_find(node, uuid);
@@ -49,7 +50,10 @@ static bool is_placed_on(const struct td_job *job, const uint8_t *uuid)
 	return false;
 }
 
-/* What a job has or may have on the GPU with that index (TD_GPU_MAX: none has used it); no process there and not placed there: nothing. */
+/*
+ * Adds what a job has, or may have, on the GPU with that index (TD_GPU_MAX: no job has used it).
+ * Nothing if the job has no process there and is not placed there.
+ */
 static void add_job(const struct td_node *node, const struct td_job *job, const uint8_t *uuid,
 	uint32_t index, const struct td_gpu *gpu, double *core, uint64_t *bytes)
 {
@@ -64,7 +68,7 @@ static void add_job(const struct td_node *node, const struct td_job *job, const 
 	*bytes += limit != UINT64_MAX && limit > demanded ? limit : demanded;
 }
 
-static struct spot look(const struct td_node *node, const struct td_job *newcomer,
+static struct spot measure_gpu(const struct td_node *node, const struct td_job *newcomer,
 	const uint8_t *uuid, double *ret_need)
 {
 	const struct td_nvml_gpu *listed = td_gpus_find(node, uuid);
@@ -96,7 +100,10 @@ static struct spot look(const struct td_node *node, const struct td_job *newcome
 	return spot;
 }
 
-/* What all need counts as the newcomer's; what it needs more on a smaller GPU, as load there. */
+/*
+ * `need` counts as the newcomer's on every GPU; what it needs more on a smaller GPU counts as load
+ * there.
+ */
 static double level(struct spot *spots, double *needs, uint32_t count)
 {
 	double least = needs[0];
@@ -116,7 +123,7 @@ static uint32_t list_spots(struct td_node *node, const struct td_process *proces
 	uint32_t count = process->candidate_count, usable = 0, n = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
-		ret[i] = look(node, process->job, process->candidates[i], &needs[i]);
+		ret[i] = measure_gpu(node, process->job, process->candidates[i], &needs[i]);
 		ret[i].candidate = i;
 		ret[i].usable = ret[i].usable && td_node_may_have(node, process->candidates[i]);
 		usable += ret[i].usable;
@@ -156,8 +163,8 @@ static uint64_t choose(struct td_node *node, const struct td_process *process, u
 	return chosen;
 }
 
-/* In the order of the candidates, which is the user's. */
-static void place(
+/* Goes by the order of the candidates, which is the user's. */
+static void place_job(
 	struct td_node *node, struct td_process *process, uint32_t wanted, uint64_t now_ns)
 {
 	struct td_job *job = process->job;
@@ -191,7 +198,7 @@ int td_node_place(struct td_node *node, struct td_process *process, const struct
 	if (process->candidate_count < msg->candidates)
 		return 0;
 	if (!job->placed_count)
-		place(node, process, msg->count, now_ns);
+		place_job(node, process, msg->count, now_ns);
 	for (uint32_t i = 0; i < job->placed_count; i++) {
 		struct td_msg answer = {.type = TD_MSG_TYPE_placed};
 

@@ -9,7 +9,10 @@
 #include "daemon/model/node.h"
 #include "daemon/node/tenant.h"
 
-/* The job's processes, and no others: those of other users are not to be flooded by what one sets. */
+/*
+ * Tells the job's processes and no others, so that one user's settings do not flood other users'
+ * processes.
+ */
 void td_job_tell(struct td_node *node, const struct td_job *job)
 {
 	const struct td_job_settings *settings = &job->settings;
@@ -26,7 +29,7 @@ void td_job_tell(struct td_node *node, const struct td_job *job)
 	td_list_for_each (it, &job->members) {
 		const struct td_process *process = td_container_of(it, struct td_process, of_job);
 
-		/* For its next daemon. */
+		/* The process repeats it to its next daemon. */
 		node->io.send(process->peer, &msg);
 		td_list_for_each (c, &process->clients)
 			td_capacity_tell(node, td_container_of(c, struct td_client, of_process));
@@ -79,7 +82,7 @@ int td_node_check_job(const struct td_node *node, uid_t uid, const char *name, c
 	return td_tenant_check(node, &(struct td_tenant_change){uid, name, key, value}, err);
 }
 
-/* All processes of that name that the user may change, or none. */
+/* Changes all processes of that name that the user may change, or none. */
 int td_node_set_job(struct td_node *node, uid_t uid, const char *name, const char *key,
 	const char *value, uint64_t now_ns, struct td_err *err)
 {

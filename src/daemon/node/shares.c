@@ -69,7 +69,10 @@ static int denied(struct td_node *node, struct td_process *process, const struct
 	if (msg->why >= TD_DENIED_N)
 		return -EPROTO;
 	count = &process->shares.denied[msg->why];
-	/* One that tries for ever does not push all else out of what is kept. */
+	/*
+	 * Only the first failure is an event, so that a process that tries for ever does not push
+	 * out others' events.
+	 */
 	if (!*count)
 		td_node_event(node, TD_EVENT_DENIED, process, TD_GPU_ANY, now_ns, 0, 0,
 			td_shares_reason(msg->why));

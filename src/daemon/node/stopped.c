@@ -8,19 +8,25 @@
 #include "daemon/model/job.h"
 #include "daemon/model/node.h"
 
-/* Nobody is looked at before somebody has waited for so long, nor more often. */
+/* A process is checked only after another one has waited this long, and no more often. */
 #define LOOK_NS (150 * TD_NS_PER_MS)
-/* One that is stopped is looked at this often where nobody waits for it; it says something itself when it goes on. */
+/*
+ * How often a stopped process is checked while nobody waits for it. It sends a message itself when
+ * it goes on.
+ */
 #define REST_NS TD_NS_PER_S
 /* A look reads a few files: so many processes at most are looked at in one step. */
 #define LOOKS_MAX 32
 /* The rest of them a little later. */
 #define PAUSE_NS (20 * TD_NS_PER_MS)
 
-/* Of the time between two steps no more than this counts as time in which a process could be heard: the daemon itself may have been stopped. */
+/*
+ * At most this much of the time between two steps counts as time in which a process could be heard:
+ * the daemon itself may have been stopped.
+ */
 #define HEARD_NS TD_NS_PER_S
 
-/* Those who wait for a GPU. */
+/* The processes that wait for a GPU. */
 struct waiting {
 	unsigned count;
 	uint64_t since_ns; /* the first of them */
@@ -49,7 +55,7 @@ const char *td_stop_name(enum td_stop stop)
 	return names[stop];
 }
 
-/* Since when it has been waiting for that GPU; 0: it is not. */
+/* Returns since when it has been waiting for that GPU; 0: it does not wait. */
 static uint64_t waits_since_ns(const struct td_process *process, const struct td_client *client)
 {
 	if (process->stop.is || process->foreign || process->failed ||
@@ -79,7 +85,10 @@ static void gather(const struct td_node *node, struct waiting *waiting)
 		}
 }
 
-/* Since when another one has been waiting for a GPU on which it has a turn or memory; 0: nobody has. */
+/*
+ * Returns since when another process has been waiting for a GPU on which this one has a turn or
+ * memory; 0: none has.
+ */
 static uint64_t is_waited_for_ns(const struct td_process *process, const struct waiting *waiting)
 {
 	uint64_t since_ns = 0;
@@ -98,7 +107,10 @@ static uint64_t is_waited_for_ns(const struct td_process *process, const struct 
 	return since_ns;
 }
 
-/* What it has not used of what it was promised. Whatever it finds when it goes on, it uses no more than what is left to it here. */
+/*
+ * Takes back unused promises. Whatever the process finds when it goes on, it uses no more than what
+ * is left to it here.
+ */
 static void take_back(struct td_node *node, struct td_client *client)
 {
 	const struct td_ceiling has = {client->device.used, client->total.used};
@@ -111,11 +123,11 @@ static void take_back(struct td_node *node, struct td_client *client)
 	td_holding_take_back(&client->device, claim.device_bytes);
 	td_holding_take_back(&client->total, claim.all_bytes);
 	td_quota_gather(node);
-	/* That it has heard of this is what ends it. */
+	/* The process's acknowledgement of this ends the state. */
 	td_node_tell(node, client, client->device.told);
 }
 
-/* It has reported for its last limit, and goes by that. */
+/* The client has reported for its last limit, and is bound by that limit now. */
 static void lift(struct td_node *node, struct td_client *client)
 {
 	static const struct td_ceiling none = {UINT64_MAX, UINT64_MAX};
@@ -147,7 +159,7 @@ void td_stopped_is_silent(struct td_node *node, struct td_process *process, uint
 		take_back(node, client_at(it));
 }
 
-static void stop(
+static void mark_stopped(
 	struct td_node *node, struct td_process *process, enum td_stop why, uint64_t now_ns)
 {
 	struct td_list *it;
@@ -167,12 +179,12 @@ static void go_on(struct td_node *node, struct td_process *process, uint64_t now
 	process->stop.is = TD_STOP_NONE;
 	td_node_event(node, TD_EVENT_CONTINUED, process, TD_GPU_ANY, now_ns,
 		now_ns - process->stop.since_ns, 0, NULL);
-	/* It has its time to drain from here on. */
+	/* The time to drain starts here. */
 	if (process->phase == TD_PHASE_DRAINING)
 		process->drain_deadline_ns = now_ns + 2 * node->options.drain_deadline_ns;
 }
 
-static void look(struct td_node *node, struct td_process *process, uint64_t now_ns)
+static void check_process(struct td_node *node, struct td_process *process, uint64_t now_ns)
 {
 	struct td_stop_watch *watch = &process->stop;
 	uint64_t cpu_ticks = 0;
@@ -187,7 +199,7 @@ static void look(struct td_node *node, struct td_process *process, uint64_t now_
 	if (watch->is && (!found || ran))
 		go_on(node, process, now_ns);
 	else if (!watch->is && found && before && !ran && !heard)
-		stop(node, process, found, now_ns);
+		mark_stopped(node, process, found, now_ns);
 }
 
 /* TD_NEVER: it need not be looked at. */
@@ -199,7 +211,7 @@ static uint64_t look_at_ns(const struct td_process *process, const struct waitin
 	if (watch->is == TD_STOP_SILENT)
 		return TD_NEVER;
 
-	/* What it has said may have been said before it was stopped. */
+	/* Messages read now may have been sent before the process was stopped. */
 	if (watch->is && watch->heard)
 		return watch->looked_ns;
 	if (watch->is)
@@ -209,7 +221,7 @@ static uint64_t look_at_ns(const struct td_process *process, const struct waitin
 	return (watch->looked_ns > since_ns ? watch->looked_ns : since_ns) + LOOK_NS;
 }
 
-/* Those whose id is above `last`, or the others. */
+/* Checks the processes whose id is above `last`, or the others. */
 static uint64_t look_around(struct td_node *node, const struct waiting *waiting, uint32_t last,
 	bool above, unsigned *looks, uint64_t now_ns)
 {
@@ -223,7 +235,7 @@ static uint64_t look_around(struct td_node *node, const struct waiting *waiting,
 		if (process->foreign || at == TD_NEVER || (process->id > last) != above)
 			continue;
 		if (at <= now_ns && *looks < LOOKS_MAX) {
-			look(node, process, now_ns);
+			check_process(node, process, now_ns);
 			node->last_looked = process->id;
 			++*looks;
 			at = look_at_ns(process, waiting);
@@ -235,14 +247,17 @@ static uint64_t look_around(struct td_node *node, const struct waiting *waiting,
 	return wakeup;
 }
 
-/* For how long it has owed the acknowledgement of a GRANT; 0: it owes none. A drain has a deadline of its own. */
+/*
+ * For how long it has owed the acknowledgement of a GRANT; 0: it owes none. A drain has a deadline
+ * of its own.
+ */
 static uint64_t note_debt(struct td_client *client, uint64_t elapsed_ns)
 {
 	if (client->failed || td_holding_is_heard(&client->device)) {
 		client->owes_ns = 0;
 		return 0;
 	}
-	/* What it has acknowledged since then was another GRANT. */
+	/* The client has acknowledged another GRANT since then. */
 	if (!client->owes_ns || client->device.acked != client->owes_since_seq)
 		client->owes_ns = 1;
 	else if (client->process->phase != TD_PHASE_DRAINING)
@@ -264,7 +279,10 @@ static uint64_t debt_of(struct td_process *process, uint64_t elapsed_ns)
 	return most_ns;
 }
 
-/* Who has not answered for too long, and who does again. Returns when to look again. */
+/*
+ * Finds processes that have not answered for too long, and those that answer again. Returns when to
+ * check again.
+ */
 static uint64_t watch_answers(struct td_node *node, uint64_t now_ns)
 {
 	uint64_t elapsed_ns = now_ns - node->answers_looked_ns, wakeup = TD_NEVER;
@@ -299,7 +317,10 @@ static uint64_t look_at_all(struct td_node *node, uint64_t now_ns)
 	if (!node->io.stop)
 		return TD_NEVER;
 	gather(node, waiting);
-	/* In turn, beginning behind the one that was looked at last: everybody comes. */
+	/*
+	 * Processes are checked in turn, from the one behind the last one checked, so that all are
+	 * reached.
+	 */
 	wakeup = look_around(node, waiting, last, true, &looks, now_ns);
 	other = look_around(node, waiting, last, false, &looks, now_ns);
 	return other < wakeup ? other : wakeup;

@@ -1,6 +1,6 @@
 /*
- * Quotas of users; see tenant.h. A job's charge is kept with it (0: not admitted), so that a lowered quota is only felt by who comes
- * afterwards.
+ * Quotas of users; see tenant.h. A job's charge is stored with the job (0: not admitted), so that a
+ * lowered quota affects only later jobs.
  */
 #include "daemon/node/tenant.h"
 
@@ -25,8 +25,9 @@ static bool is_protected(const struct td_job_settings *settings)
 }
 
 /*
- * The part of a GPU that the limit is, or what it has there if that is more: a limit that is lowered takes nothing away, and so gives its user
- * no room. A capacity of 0 is not known, and only a share is known to be one of it.
+ * Returns the part of a GPU that the limit is, or the job's memory there if that is more: lowering
+ * a limit takes nothing away, and so gives its user no room. A capacity of 0 is unknown; then only
+ * a limit given as a share has a known part.
  */
 static uint64_t part_ppm(
 	const struct td_job_settings *settings, uint64_t capacity_bytes, uint64_t demanded_bytes)
@@ -57,7 +58,7 @@ static uint64_t smallest_bytes(const struct td_node *node)
 	return least == UINT64_MAX ? 0 : td_options_capacity(&node->options, least);
 }
 
-/* What the job is charged with these settings. */
+/* Returns the job's charge under these settings. */
 static uint64_t charge_ppm(const struct td_node *node, const struct td_job *job,
 	const struct td_job_settings *settings)
 {
@@ -80,7 +81,7 @@ static uint64_t charge_ppm(const struct td_node *node, const struct td_job *job,
 	return ppm;
 }
 
-/* Of a user's admitted jobs but for one (NULL: all of them). */
+/* Sums up a user's admitted jobs, without one of them (NULL: all). */
 static struct td_usage used_beside(
 	const struct td_node *node, uid_t uid, const struct td_job *beside)
 {
@@ -94,7 +95,7 @@ static struct td_usage used_beside(
 	return usage;
 }
 
-/* How many users share the node; the one meant may be yet to come. */
+/* Returns how many users share the node, with `uid`, who may be yet to come. */
 static uint32_t count_users(const struct td_node *node, uid_t uid)
 {
 	return node->tenant_count + !td_tenants_find(node, uid);
@@ -159,7 +160,10 @@ static int refuse(const struct td_node *node, uid_t uid, const struct td_usage *
 			: ". Or upgrade=guaranteed: besteffort until there is room");
 }
 
-/* Gathers, in one pass over the jobs, what each user would have with the change, and whom it is about. */
+/*
+ * Gathers, in one pass over the jobs, what each user would have after the change, and which users
+ * it affects.
+ */
 static void gather_after(const struct td_node *node, const struct td_tenant_change *change)
 {
 	struct td_list *it;
@@ -224,7 +228,7 @@ bool td_tenant_has_a_chance(const struct td_node *node, const struct td_job *job
 	return !exceeds(node, job->uid, &none, &alone);
 }
 
-/* It waits for an upgrade that its user's quota has room for, at least if he had nothing else. */
+/* Does the job wait for an upgrade for which its user's whole quota would have room? */
 static bool waits(const struct td_node *node, const struct td_job *job)
 {
 	return td_job_is_to_be_upgraded(job) && td_tenant_has_a_chance(node, job);
@@ -304,8 +308,8 @@ static bool may_have(const struct td_node *node, const struct td_job *job, uint6
 	return fits(node, job->uid, job, ppm, NULL);
 }
 
-/* It has come, or to one more GPU. */
-static void judge(struct td_node *node, struct td_job *job, uint64_t now_ns)
+/* The job is new, or has come to one more GPU. */
+static void judge_job(struct td_node *node, struct td_job *job, uint64_t now_ns)
 {
 	uint64_t ppm = charge_ppm(node, job, &job->settings);
 
@@ -331,7 +335,10 @@ static void upgrade(struct td_node *node, struct td_job *job, uint64_t now_ns)
 	reclass(node, job, settings.class, 0, "there is room in its user's quota", now_ns);
 }
 
-/* Each pass goes over the jobs in their order; users: whether a job of theirs that waits has been passed. */
+/*
+ * Each pass goes over the jobs in order. For each user it notes whether one of his waiting jobs has
+ * been passed.
+ */
 static void begin_pass(const struct td_node *node)
 {
 	struct td_list *it;
@@ -349,14 +356,14 @@ static void judge_all(struct td_node *node, bool newcomers, uint64_t now_ns)
 		struct td_job *job = job_at(it);
 
 		if (is_protected(&job->settings) && is_newcomer(job) == newcomers)
-			judge(node, job, now_ns);
+			judge_job(node, job, now_ns);
 		job->tenant->waits |= waits(node, job);
 	}
 }
 
 /*
- * Somebody has come, so each user's part is smaller: those of his jobs that came last, and are beyond
- * it, wait. A quota that was set by hand takes nothing from who was admitted.
+ * Another user has come, so each user's part is smaller. The user's latest jobs that are beyond the
+ * part wait. A quota set by hand takes nothing from admitted jobs.
  */
 static void step_down(struct td_node *node, uint64_t now_ns)
 {
@@ -380,7 +387,7 @@ static void step_down(struct td_node *node, uint64_t now_ns)
 	}
 }
 
-/* Who was admitted, then who waits, then who comes. */
+/* Admitted jobs come first, then waiting ones, then new ones. */
 uint64_t td_tenant_step(struct td_node *node, uint64_t now_ns)
 {
 	bool is_auto = node->options.quota_gpus_ppm == TD_QUOTA_AUTO;

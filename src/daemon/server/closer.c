@@ -19,7 +19,7 @@ struct item {
 	int fd;
 };
 
-/* Who has something to be closed. */
+/* A user with descriptors to be closed. */
 struct user {
 	struct td_list of_closer, items;
 	struct td_closer *closer;
@@ -81,7 +81,7 @@ void td_closer_free(struct td_closer *closer)
 		free_all(closer);
 }
 
-/* With the lock held, which is given up meanwhile. */
+/* Called with the lock held; it is released while the descriptor closes. */
 static void close_first(struct user *user)
 {
 	struct td_closer *closer = user->closer;
@@ -97,7 +97,7 @@ static void close_first(struct user *user)
 	closer->count--;
 }
 
-static void *serve(void *arg)
+static void *closer_thread(void *arg)
 {
 	struct user *user = arg;
 	struct td_closer *closer = user->closer;
@@ -114,7 +114,7 @@ static void *serve(void *arg)
 	return NULL;
 }
 
-static struct user *find(const struct td_closer *closer, uid_t uid)
+static struct user *find_user(const struct td_closer *closer, uid_t uid)
 {
 	struct td_list *it;
 
@@ -129,7 +129,7 @@ static struct user *find(const struct td_closer *closer, uid_t uid)
 
 static struct user *find_or_add(struct td_closer *closer, uid_t uid)
 {
-	struct user *user = find(closer, uid);
+	struct user *user = find_user(closer, uid);
 
 	if (user)
 		return user;
@@ -144,7 +144,7 @@ static struct user *find_or_add(struct td_closer *closer, uid_t uid)
 }
 
 /* Signals are the main thread's. */
-static bool start(struct user *user)
+static bool start_thread(struct user *user)
 {
 	sigset_t all, before;
 	pthread_attr_t attributes;
@@ -156,7 +156,7 @@ static bool start(struct user *user)
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	(void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	started = !pthread_create(&thread, &attributes, serve, user);
+	started = !pthread_create(&thread, &attributes, closer_thread, user);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
 	return started;
@@ -178,7 +178,7 @@ void td_closer_close(struct td_closer *closer, uid_t uid, int fd)
 	} else {
 		free(item);
 	}
-	if (user && !user->has_thread && start(user)) {
+	if (user && !user->has_thread && start_thread(user)) {
 		user->has_thread = true;
 		closer->threads++;
 	}
@@ -191,7 +191,7 @@ uint32_t td_closer_count_of(struct td_closer *closer, uid_t uid)
 	uint32_t count;
 
 	pthread_mutex_lock(&closer->lock);
-	user = find(closer, uid);
+	user = find_user(closer, uid);
 	count = user ? user->count : 0;
 	pthread_mutex_unlock(&closer->lock);
 	return count;

@@ -14,17 +14,19 @@
 
 struct td_closer;
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int td_closer_new(struct td_closer **ret);
 
 /* Waits for nothing: threads that are busy end after their next descriptor, and what is not closed
  * by then stays open until the process ends. NULL is allowed. */
 void td_closer_free(struct td_closer *closer);
 
-/* Takes the connection over: its other end sees the end at once, and it is closed soon. It stays open where no thread can be had; then
- * the user's next descriptor has another try. */
+/*
+ * Takes the connection over. Its other end sees the end at once, and the descriptor is closed soon.
+ * If no thread can be had it stays open, and the user's next descriptor tries again.
+ */
 void td_closer_close(struct td_closer *closer, uid_t uid, int fd);
 
-/* How many descriptors of the user, or of all users, are not closed yet. */
+/* Return how many descriptors of the user, or of all users, are not closed yet. */
 uint32_t td_closer_count_of(struct td_closer *closer, uid_t uid);
 uint32_t td_closer_count(struct td_closer *closer);

@@ -1,6 +1,6 @@
 /*
- * The loop. Handlers run in the order in which the kernel reports; a source removed by an earlier handler of the same batch is
- * skipped, so a handler may free any peer.
+ * The event loop. Handlers run in the order in which the kernel reports. A source that an earlier
+ * handler of the same batch removed is skipped, so a handler may free any peer.
  */
 #include "daemon/server/loop.h"
 
@@ -12,7 +12,7 @@
 
 #include "base/time.h"
 
-/* All who are ready are seen at once: each turn chooses among them (peer.c). */
+/* All ready sources are reported at once, because each turn chooses among them (peer.c). */
 #define BATCH 1280
 #define NEVER UINT64_MAX
 

@@ -1,4 +1,7 @@
-/* One epoll loop: readable descriptors call their handler; one deadline; runs until stopped. */
+/*
+ * One epoll loop: readable descriptors call their handler, and there is one deadline. It runs until
+ * it is stopped.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -12,18 +15,20 @@ struct td_source {
 struct td_loop {
 	int epoll_fd, timer_fd;
 	bool stop;
-	/* Called once after each batch of events and at the deadline; returns the next deadline or TD_NEVER. */
+	/*
+	 * Called once after each batch of events and at the deadline. Returns the next deadline or
+	 * TD_NEVER.
+	 */
 	uint64_t (*turn)(void *arg, uint64_t now_ns);
 	void *arg;
 	struct td_source timer;
 };
 
-/* 0 or -errno. */
+/* Returns 0 or -errno. */
 int td_loop_init(struct td_loop *loop, uint64_t (*turn)(void *arg, uint64_t now_ns), void *arg);
 void td_loop_deinit(struct td_loop *loop);
 int td_loop_add(struct td_loop *loop, struct td_source *source);
-/* When ready() is to be called: EPOLLIN and EPOLLOUT, or 0. It is called for EPOLLHUP and EPOLLERR
- * in any case. */
+/* Sets when ready() is called: EPOLLIN and EPOLLOUT, or 0. EPOLLHUP and EPOLLERR always call it. */
 void td_loop_want(struct td_loop *loop, struct td_source *source, uint32_t events);
 /* Safe from a handler, for any source: its fd is the owner's to close afterwards. */
 void td_loop_remove(struct td_loop *loop, struct td_source *source);

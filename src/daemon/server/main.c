@@ -1,8 +1,9 @@
 /*
  * tandemd: the daemon of one node. Options, socket, lock, signals; then the loop.
  *
- * One daemon per socket: <socket>.lock is held for the daemon's life and names its owner. A socket left behind tells of a daemon that
- * died: its clients come back first, so nothing is granted before SETTLE_NS.
+ * There is one daemon per socket: <socket>.lock is held for the daemon's life and names its owner.
+ * A socket left behind means that a daemon died. Its clients come back first, so nothing is granted
+ * before SETTLE_NS.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -45,8 +46,9 @@ static void signal_ready(struct td_source *source, uint32_t events)
 }
 
 /*
- * The directory of the socket, private to this user; not those above it, as RuntimeDirectory= of systemd makes none outside /run: a path that is mistyped leaves no trace. 0, or -errno with
- * the reason.
+ * Makes the socket's directory, private to this user, but no directories above it, as
+ * RuntimeDirectory= of systemd makes none outside /run: a mistyped path leaves no trace. 0, or
+ * -errno with the reason.
  */
 static int make_directory(const char *path, struct td_err *err)
 {
@@ -93,7 +95,10 @@ static int take_lock(const char *path, int *ret_owner)
 	return fd;
 }
 
-/* A listening socket; *ret_stale: another daemon has left one behind. With the lock held nobody else listens there. */
+/*
+ * Returns a listening socket. *ret_stale: another daemon has left one behind. With the lock held
+ * nobody else listens there.
+ */
 static int listen_at(const char *path, bool *ret_stale)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -153,7 +158,8 @@ static void usage(FILE *out)
 
 struct arguments {
 	char socket[sizeof(((struct sockaddr_un *)0)->sun_path)];
-	int ready_fd; /* gets "1" once connections are accepted, or the reason why they cannot be; -1: none */
+	/* Gets "1" once connections are accepted, or the reason why they are not; -1: none. */
+	int ready_fd;
 };
 
 static int set_pair(char *pair, struct td_err *err)
@@ -182,7 +188,7 @@ static int parse_descriptor(const char *text, int *ret, struct td_err *err)
 	return 0;
 }
 
-/* 0: go on; 1: done (help); -errno with *err. The node's options must be initialised. */
+/* Returns 0 to go on, 1 after help, or -errno with *err. The node's options must be initialised. */
 static int parse_arguments(int argc, char **argv, struct arguments *ret, struct td_err *err)
 {
 	static const struct option longopts[] = {{"socket", required_argument, NULL, 's'},
@@ -219,7 +225,7 @@ static int parse_arguments(int argc, char **argv, struct arguments *ret, struct 
 	return r;
 }
 
-/* Each connection is one. */
+/* Each connection needs a descriptor. */
 static void allow_descriptors(void)
 {
 	struct rlimit limit;
@@ -243,14 +249,14 @@ static int watch_signals(void)
 	return signals.fd < 0 ? -errno : td_loop_add(&loop, &signals);
 }
 
-/* To who has started us, and closes it. */
-static void tell(const struct arguments *arguments, const char *text)
+/* Sends the text to the program that started the daemon, and closes the pipe. */
+static void tell_starter(const struct arguments *arguments, const char *text)
 {
 	if (arguments->ready_fd >= 0 && write(arguments->ready_fd, text, strlen(text)) > 0)
 		close(arguments->ready_fd);
 }
 
-static int serve(const struct arguments *arguments)
+static int run_daemon(const struct arguments *arguments)
 {
 	int owner = 0, lock_fd, listen_fd, r;
 	struct td_options options = server.node.options;
@@ -259,20 +265,20 @@ static int serve(const struct arguments *arguments)
 
 	if (make_directory(arguments->socket, &err)) {
 		td_log(TD_LOG_ERROR, "socket=%s %s", arguments->socket, err.msg);
-		tell(arguments, err.msg);
+		tell_starter(arguments, err.msg);
 		return 1;
 	}
 	lock_fd = take_lock(arguments->socket, &owner);
 	if (lock_fd == -EWOULDBLOCK) {
 		td_log(TD_LOG_ERROR, "socket=%s pid=%d another tandemd is running",
 			arguments->socket, owner);
-		tell(arguments, "another tandemd is running");
+		tell_starter(arguments, "another tandemd is running");
 		return 1;
 	}
 	listen_fd = lock_fd < 0 ? lock_fd : listen_at(arguments->socket, &stale);
 	if (listen_fd < 0) {
 		td_log(TD_LOG_ERROR, "socket=%s %s", arguments->socket, strerror(-listen_fd));
-		tell(arguments, strerror(-listen_fd));
+		tell_starter(arguments, strerror(-listen_fd));
 		return 1;
 	}
 	r = td_loop_init(&loop, td_server_turn, &server);
@@ -281,12 +287,12 @@ static int serve(const struct arguments *arguments)
 	if (!r)
 		r = watch_signals();
 	if (r)
-		tell(arguments, strerror(-r));
+		tell_starter(arguments, strerror(-r));
 	if (!r) {
 		server.node.options = options;
 		td_node_options_changed(&server.node, td_time_now_ns(), "started");
 		server.node.settle_ns = stale ? td_time_now_ns() + SETTLE_NS : 0;
-		tell(arguments, "1");
+		tell_starter(arguments, "1");
 		notify_ready();
 		td_log(TD_LOG_INFO, "socket=%s policy=%s ready", arguments->socket,
 			server.node.policy->name);
@@ -318,5 +324,5 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	allow_descriptors();
-	return serve(&arguments);
+	return run_daemon(&arguments);
 }

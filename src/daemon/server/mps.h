@@ -25,15 +25,15 @@ struct td_mps_table {
 /* socket: the daemon's own, beside which the directories are. */
 void td_mps_table_init(
 	struct td_mps_table *table, struct td_loop *loop, struct td_node *node, const char *socket);
-/* Those that run are told to quit, which waits for their clients. */
+/* Tells running control daemons to quit, which waits for their clients. */
 void td_mps_table_deinit(struct td_mps_table *table);
 
 /* Starts, asks and ends. Returns when to be called again, UINT64_MAX: never. */
 uint64_t td_mps_table_turn(struct td_mps_table *table, uint64_t now_ns);
 
 /*
- * What is told of that GPU: a state and, while it is ready, the pipe directory, else the reason.
- * "": there is none.
+ * Fills in the state for that GPU and, while it is ready, the pipe directory, else the reason. "":
+ * there is no control daemon.
  */
 void td_mps_table_tell(
 	const struct td_mps_table *table, const uint8_t *uuid, struct td_msg_gpu *ret);

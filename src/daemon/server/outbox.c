@@ -21,7 +21,7 @@ void td_outbox_init(struct td_outbox *box, size_t most_bytes)
 	box->most_bytes = most_bytes;
 }
 
-static void drop(struct td_outbox *box, struct packet *packet)
+static void drop_packet(struct td_outbox *box, struct packet *packet)
 {
 	td_list_remove(&packet->of_box);
 	box->bytes -= sizeof(*packet) + packet->len;
@@ -33,7 +33,7 @@ void td_outbox_deinit(struct td_outbox *box)
 	struct td_list *it, *tmp;
 
 	td_list_for_each_safe (it, tmp, &box->packets)
-		drop(box, td_container_of(it, struct packet, of_box));
+		drop_packet(box, td_container_of(it, struct packet, of_box));
 }
 
 bool td_outbox_is_empty(const struct td_outbox *box)
@@ -51,7 +51,7 @@ static int send_now(int fd, const void *bytes, size_t len)
 	return sent < 0 ? -errno : 0;
 }
 
-static int keep(struct td_outbox *box, const char *bytes, size_t len)
+static int keep_packet(struct td_outbox *box, const char *bytes, size_t len)
 {
 	struct packet *packet;
 
@@ -76,7 +76,7 @@ int td_outbox_send(struct td_outbox *box, int fd, const struct td_msg *msg)
 		return n;
 	if (td_outbox_is_empty(box))
 		r = send_now(fd, bytes, (size_t)n);
-	return r == -EAGAIN ? keep(box, bytes, (size_t)n) : r;
+	return r == -EAGAIN ? keep_packet(box, bytes, (size_t)n) : r;
 }
 
 int td_outbox_flush(struct td_outbox *box, int fd)
@@ -89,7 +89,7 @@ int td_outbox_flush(struct td_outbox *box, int fd)
 
 		if (r)
 			return r == -EAGAIN ? 0 : r;
-		drop(box, packet);
+		drop_packet(box, packet);
 	}
 	return 0;
 }

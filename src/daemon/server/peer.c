@@ -30,16 +30,19 @@
 #define BY_FIGURES (TD_HAS(UTILISATION) | TD_HAS(SM_ACTIVITY) | TD_HAS(CLOCK) | TD_HAS(HEALTH))
 #define GLANCE_NS  (100 * TD_NS_PER_MS)
 
-/* Each client costs a page and a descriptor; tools come and go. The last ones are root's. */
+/* Each client costs a page and a descriptor; tools come and go. The last connections are root's. */
 #define PEERS_MAX      (TD_CLIENT_MAX + 64)
 #define PEERS_RESERVED 64
 /* Descriptors of the daemon's own: its socket, timers, logs, locks of GPUs. */
 #define OWN_DESCRIPTORS 48
-/* Who connects has something to say. */
+/* A peer that connects and says nothing is disconnected after this. */
 #define SILENCE_NS (5 * TD_NS_PER_S)
-/* While there are no descriptors, so often is looked whether there are. */
+/* While descriptors are exhausted, this is how often it checks for free ones. */
 #define DEAF_NS (10 * TD_NS_PER_MS)
-/* Packets are handled for so long before the node steps and newcomers are looked for; one packet may take longer. */
+/*
+ * Packets are handled for this long before the node steps and new connections are accepted. One
+ * packet may take longer.
+ */
 #define SERVE_NS (2 * TD_NS_PER_MS)
 
 #ifndef F_SEAL_FUTURE_WRITE
@@ -143,15 +146,18 @@ static int node_claim(void *arg, const uint8_t *uuid, struct td_err *err)
 {
 	struct td_server *server = arg;
 
-	return td_claims_take(&server->claims, server->node.options.locks, uuid, err);
+	return td_gpu_locks_take(&server->gpu_locks, server->node.options.locks, uuid, err);
 }
 
 static void node_release(void *arg, const uint8_t *uuid)
 {
-	td_claims_release(&((struct td_server *)arg)->claims, uuid);
+	td_gpu_locks_release(&((struct td_server *)arg)->gpu_locks, uuid);
 }
 
-/* A page that only we can write: sealed after we have mapped it, so that the client's descriptor cannot be mapped writable. */
+/*
+ * Makes a page that only the daemon can write. It is sealed after the daemon has mapped it, so that
+ * the client cannot map its descriptor writable.
+ */
 static int make_gate_page(struct td_peer *peer)
 {
 	int fd = memfd_create("tandem-gate", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -177,7 +183,10 @@ err_close:
 	return -errno;
 }
 
-/* Written by the client: sealed, so that it cannot be cut short under our reading. -errno, or the descriptor. */
+/*
+ * Makes the page that the client writes. It is sealed, so that it cannot be truncated while the
+ * daemon reads it. Returns the descriptor, or -errno.
+ */
 static int make_meter_page(struct td_peer *peer)
 {
 	int fd = memfd_create("tandem-meter", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -199,14 +208,19 @@ err_close:
 	return -errno;
 }
 
-/* Its end ends the connection, whoever else has that: the child of an `_Fork` has it too. */
+/*
+ * The process's end ends the connection, even if another process has it too, such as the child of
+ * an `_Fork`.
+ */
 static void process_ended(struct td_source *source, uint32_t events)
 {
 	(void)events;
 	td_container_of(source, struct td_peer, end)->broken = true;
 }
 
-/* It takes a second descriptor for each of them: where there are few, connections go first. */
+/*
+ * Watching a process takes a second descriptor. Where descriptors are few, connections come first.
+ */
 static bool can_watch(void)
 {
 	struct rlimit limit;
@@ -257,7 +271,10 @@ static void welcome(struct td_peer *peer, const struct td_msg_hello *hello, uint
 		peer->broken = true;
 }
 
-/* Who sends nonsense again and again does not fill the disk, nor hide what others do. */
+/*
+ * A peer that sends invalid messages again and again neither fills the disk nor hides what others
+ * do.
+ */
 static void complain(struct td_peer *peer, const char *what, int r, uint64_t now_ns)
 {
 	uint32_t suppressed;
@@ -268,7 +285,7 @@ static void complain(struct td_peer *peer, const char *what, int r, uint64_t now
 			(int)peer->pid, (unsigned)peer->uid, what, -r, suppressed);
 }
 
-static void handle(struct td_peer *peer, struct td_msg *msg, uint64_t now_ns)
+static void handle_message(struct td_peer *peer, struct td_msg *msg, uint64_t now_ns)
 {
 	int r;
 
@@ -306,14 +323,14 @@ static void peer_ready(struct td_source *source, uint32_t events)
 
 	if (events & EPOLLOUT)
 		td_peer_flush(peer);
-	/* It is gone, and nobody reads what it was sent. */
+	/* The peer is gone, and nobody reads what it was sent. */
 	if (peer->waits && events & (EPOLLHUP | EPOLLERR))
 		peer->broken = true;
 	if (events & ~(uint32_t)EPOLLOUT)
 		td_fair_add(&peer->server->fair, peer->uid, &peer->waiting);
 }
 
-/* One packet, part of an answer, or round of what it watches. False: there is none. */
+/* Serves one packet, a part of an answer, or a round of WATCH. False: there was nothing to do. */
 static bool serve_one(struct td_peer *peer, uint64_t now_ns)
 {
 	struct td_msg msg;
@@ -339,13 +356,13 @@ static bool serve_one(struct td_peer *peer, uint64_t now_ns)
 	if (r < 0)
 		peer->broken = true;
 	else if (r == 0)
-		handle(peer, &msg, now_ns);
+		handle_message(peer, &msg, now_ns);
 	/* TD_PROTO_UNKNOWN: a newer peer; what it says is not for us. */
 	return true;
 }
 
-/* By turns among users, for as long as it may take: who is not read from now is announced again. */
-static void serve(struct td_server *server)
+/* Users take turns, within a bound on time. epoll reports peers again that are not read now. */
+static void serve_peers(struct td_server *server)
 {
 	uint64_t started_ns = td_time_now_ns(), now_ns = started_ns, before_ns;
 	struct td_list *it;
@@ -393,7 +410,10 @@ static void turn_away(struct td_server *server)
 		td_closer_close(server->closer, uid_of(fd), fd);
 }
 
-/* So many connections as there can be descriptors for: a program's needs one for its end, too. */
+/*
+ * The number of possible connections by the number of descriptors. A program needs a second one,
+ * for its end.
+ */
 static struct td_pool all_connections(void)
 {
 	struct td_pool pool = {.total = PEERS_MAX, .reserve = PEERS_RESERVED};
@@ -410,7 +430,7 @@ static struct td_pool all_connections(void)
 	return pool;
 }
 
-/* What is not closed yet is somebody's connection, too. */
+/* A connection that is not closed yet counts as its user's. */
 static bool has_room_for(const struct td_server *server, const struct td_user *user)
 {
 	return td_pool_allows(&server->connections,
@@ -468,8 +488,8 @@ err_free:
 	td_closer_close(server->closer, credentials.uid, fd);
 }
 
-/* All but its connection. */
-static void forget(struct td_peer *peer, uint64_t now_ns)
+/* Releases all but the connection. */
+static void forget_peer(struct td_peer *peer, uint64_t now_ns)
 {
 	struct td_server *server = peer->server;
 
@@ -496,13 +516,13 @@ static void forget(struct td_peer *peer, uint64_t now_ns)
 	free(peer);
 }
 
-static void drop(struct td_peer *peer, uint64_t now_ns)
+static void disconnect(struct td_peer *peer, uint64_t now_ns)
 {
 	struct td_closer *closer = peer->server->closer;
 	uid_t uid = peer->uid;
 	int fd = peer->source.fd;
 
-	forget(peer, now_ns);
+	forget_peer(peer, now_ns);
 	td_closer_close(closer, uid, fd);
 }
 
@@ -515,7 +535,7 @@ static void drop_broken(struct td_server *server, uint64_t now_ns)
 		struct td_peer *peer = td_container_of(it, struct td_peer, of_server);
 
 		if (peer->broken)
-			drop(peer, now_ns);
+			disconnect(peer, now_ns);
 	}
 }
 
@@ -547,7 +567,7 @@ uint64_t td_server_turn(void *arg, uint64_t now_ns)
 	uint64_t wakeup, look_ns, sweep_ns, deaf_ns, mps_ns;
 	struct td_list *it;
 
-	serve(server);
+	serve_peers(server);
 	now_ns = td_time_now_ns();
 	drop_broken(server, now_ns);
 	if (server->watch.sample.time_ns != server->seen_ns) {
@@ -624,7 +644,7 @@ int td_server_init(
 	if (r)
 		return r;
 	server->node.owner = geteuid();
-	td_claims_init(&server->claims, listen_fd);
+	td_gpu_locks_init(&server->gpu_locks, listen_fd);
 	r = td_sweep_init(&server->sweep, socket);
 	if (r)
 		td_log(TD_LOG_WARN,
@@ -640,12 +660,12 @@ void td_server_deinit(struct td_server *server)
 	struct td_list *it, *tmp;
 
 	td_list_for_each_safe (it, tmp, &server->peers)
-		forget(td_container_of(it, struct td_peer, of_server), td_time_now_ns());
+		forget_peer(td_container_of(it, struct td_peer, of_server), td_time_now_ns());
 	td_watch_deinit(&server->watch);
 	td_mps_table_deinit(&server->mps);
 	td_sweep_deinit(&server->sweep);
 	td_node_deinit(&server->node);
-	td_claims_deinit(&server->claims);
+	td_gpu_locks_deinit(&server->gpu_locks);
 	td_loop_remove(server->loop, &server->listener);
 	td_closer_free(server->closer);
 	td_users_deinit(&server->users);

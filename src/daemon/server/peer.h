@@ -1,6 +1,7 @@
 /*
- * Connections: client processes and tools. Turns packets into td_node_* calls and the node's wishes into packets and gate words. A
- * peer that sends nonsense, or does not read what it is sent, loses its connection and nothing else.
+ * Connections of client processes and tools. Turns packets into td_node_* calls, and the node's
+ * output into packets and gate words. A peer that sends invalid messages, or does not read what it
+ * is sent, loses its connection and nothing else.
  */
 #pragma once
 
@@ -8,7 +9,7 @@
 #include "daemon/model/node.h"
 #include "daemon/model/pool.h"
 #include "daemon/model/users.h"
-#include "daemon/server/claims.h"
+#include "daemon/server/gpu_locks.h"
 #include "daemon/server/closer.h"
 #include "daemon/server/loop.h"
 #include "daemon/server/mps.h"
@@ -19,7 +20,7 @@ struct td_server {
 	struct td_loop *loop;
 	struct td_node node;
 	struct td_watch watch;
-	struct td_claims claims;
+	struct td_gpu_locks gpu_locks;
 	struct td_mps_table mps;
 	struct td_sweep sweep;
 	struct td_closer *closer;
@@ -40,8 +41,11 @@ struct td_server {
 /* Takes over the listening socket, which is at this path. 0 or -errno. */
 int td_server_init(
 	struct td_server *server, struct td_loop *loop, int listen_fd, const char *socket);
-/* Connections and the listening socket end with the process: to close them could take long (closer.h). */
+/*
+ * Connections and the listening socket end with the process, because closing them could take long
+ * (closer.h).
+ */
 void td_server_deinit(struct td_server *server);
 
-/* One turn of the loop: the node steps, broken peers go. */
+/* Runs one turn of the loop: the node steps, and broken peers are removed. */
 uint64_t td_server_turn(void *arg, uint64_t now_ns);

@@ -1,4 +1,4 @@
-/* What peer.c and tools.c share: one connection. */
+/* One connection, for the files that implement the server. */
 #pragma once
 
 #include "daemon/execute/actions.h"
@@ -30,7 +30,7 @@ struct td_peer {
 	bool asks_policies;      /* and wants to know what policies lack, not the state itself */
 	/* WATCH: a round each period; 0: none was asked for. The next one is due then. */
 	uint64_t watch_period_ns, watch_next_ns;
-	/* What is left of an answer about many processes: those from this id on. Type 0: nothing. */
+	/* The rest of an answer about many processes: those from next_id on. Type 0: nothing. */
 	struct {
 		uint32_t type, next_id, rows; /* type: list_jobs or explain; rows: sent so far */
 		char job[TD_STR_MAX + 1];     /* explain: whom it is about */
@@ -62,7 +62,10 @@ void td_peer_finish(struct td_peer *peer, uint32_t rows);
 void td_peer_fail(struct td_peer *peer, int code, const char *text);
 void td_peer_send_event(struct td_peer *peer, const struct td_event *event);
 
-/* Answers a tool that waits for the GPUs' state, if that is there or too long in coming. When to be called again, or UINT64_MAX. */
+/*
+ * Answers a tool that waits for the GPUs' state, if that is there or takes too long. Returns when
+ * to be called again, or UINT64_MAX.
+ */
 uint64_t td_tool_turn(struct td_peer *peer, uint64_t now_ns);
 
 /* A POLICY for each policy, and its LACKs. Returns how many rows that is. */
@@ -81,7 +84,7 @@ void td_tool_send_round(struct td_peer *peer, uint64_t now_ns);
 bool td_tool_is_part_due(const struct td_peer *peer);
 void td_tool_send_part(struct td_peer *peer, uint64_t now_ns);
 
-/* What a supervisor says. 0, or -EPROTO for a message that it has no business to send. */
+/* Handles a message of a supervisor. 0, or -EPROTO for a message that a supervisor may not send. */
 int td_supervise_message(struct td_peer *peer, const struct td_msg *msg, uint64_t now_ns);
 
 /* A tool's request. 0, or -EPROTO for a message that is none. */

@@ -1,11 +1,14 @@
 /*
- * See sweep.h. A socket is dead if nobody takes connections there. One that was just made may not listen yet, so the young are looked at later. Who is
- * asked is the file that was looked at, not what its name may lead to by then.
+ * Removes dead sockets; see sweep.h. A socket is dead if nobody accepts connections there. A new
+ * one may not listen yet, so young ones are checked later. The connection goes to the file that was
+ * checked, even if its name leads elsewhere by then.
  *
- *   idle ----asked for, and a second after the last has begun----> under way
- *   under way: PIECE entries, then a pause, until there are no more; then idle, asked for again if some were too young
+ *   idle ----requested, and a second after the last sweep began----> sweeping
+ *   sweeping: PIECE entries, then a pause, until there are no more;
+ *             then idle, requested again if some sockets were too young
  *
- * The directory stays open meanwhile. So what others put there costs a bounded share of the loop, and delays what is behind it, but does not hide it.
+ * The directory stays open meanwhile. Files that others put there cost a bounded share of the loop,
+ * and delay the files behind them, but do not hide them.
  */
 #include "daemon/server/sweep.h"
 
@@ -28,8 +31,8 @@
 #define NAME_LEN 32
 #define YOUNG_S  5
 #define AGAIN_NS (6 * TD_NS_PER_S)
-#define MODE_FOR_ALL                                                                               \
-	01733 /* anyone may put sockets there and use those of their own; nobody can list or remove others' */
+/* Anyone may put sockets there and use their own; nobody can list or remove others'. */
+#define MODE_FOR_ALL 01733
 #define MODE_FOR_ONE 0700
 
 /* Makes it where it is not there. A descriptor, or -errno. */
@@ -43,7 +46,7 @@ static int open_dir(const char *path)
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	/* Its owner can replace what is in it. */
+	/* The directory's owner can replace the files in it. */
 	if (fstat(fd, &st) < 0 || st.st_uid != geteuid())
 		r = -EPERM;
 	else if (fchmod(fd, geteuid() ? MODE_FOR_ONE : MODE_FOR_ALL) < 0)
@@ -110,8 +113,8 @@ static bool is_dead(int file)
 }
 
 /*
- * True: it is to be looked at again. A socket that was bound has one name; further ones are links that somebody has made, and who listens there makes
- * the name anew that it has lost.
+ * True: check it again later. A bound socket has one name. Further names are links that somebody
+ * made, and a listener restores its own name if it is lost.
  */
 static bool look_at(int dir, const char *name, time_t now)
 {
@@ -136,7 +139,7 @@ static bool may_be_socket(const struct dirent *entry)
 	return entry->d_type == DT_SOCK || entry->d_type == DT_UNKNOWN;
 }
 
-static void begin(struct td_sweep *sweep, uint64_t now_ns)
+static void begin_sweep(struct td_sweep *sweep, uint64_t now_ns)
 {
 	int fd = open_dir(sweep->dir);
 
@@ -148,7 +151,7 @@ static void begin(struct td_sweep *sweep, uint64_t now_ns)
 		close(fd);
 }
 
-static void end(struct td_sweep *sweep, uint64_t now_ns)
+static void end_sweep(struct td_sweep *sweep, uint64_t now_ns)
 {
 	closedir(sweep->entries);
 	sweep->entries = NULL;
@@ -164,7 +167,7 @@ static void look_on(struct td_sweep *sweep, uint64_t now_ns)
 	for (unsigned i = 0; i < PIECE; i++) {
 		entry = readdir(sweep->entries);
 		if (!entry) {
-			end(sweep, now_ns);
+			end_sweep(sweep, now_ns);
 			return;
 		}
 		if (may_be_socket(entry) && is_name(entry->d_name))
@@ -187,7 +190,7 @@ uint64_t td_sweep_turn(struct td_sweep *sweep, uint64_t now_ns)
 	if (now_ns < when(sweep))
 		return when(sweep);
 	if (!sweep->entries)
-		begin(sweep, now_ns);
+		begin_sweep(sweep, now_ns);
 	if (sweep->entries)
 		look_on(sweep, now_ns);
 	return when(sweep);

@@ -1,7 +1,8 @@
 /*
- * The directory in which programs that share memory meet (proto/shared_dir.h): the daemon makes it, makes it again where it was lost, and removes what
- * programs have left there that were killed. Others may put into it what they like: only sockets with names like ours go, all of them are looked at, and
- * few of them at a time. A sweep is asked for; at most one begins in a second.
+ * The directory in which programs that share memory meet (proto/shared_dir.h). The daemon makes it,
+ * restores it, and removes the sockets of programs that were killed. Others may put anything into
+ * it: only sockets whose names have the right form are removed, all of them are checked, and few at
+ * a time. A sweep is requested; at most one begins per second.
  */
 #pragma once
 
@@ -20,13 +21,18 @@ struct td_sweep {
 	bool again;                  /* it has seen some that were too young */
 };
 
-/* 0 or -errno: programs that cannot meet there meet elsewhere, or are told. Does not stop a daemon. */
+/*
+ * 0 or -errno, which does not stop a daemon: programs that cannot meet there meet elsewhere, or get
+ * an error.
+ */
 int td_sweep_init(struct td_sweep *sweep, const char *socket);
 /* Goes where nobody is left. */
 void td_sweep_deinit(struct td_sweep *sweep);
 
-/* Somebody has gone who may have left something, or has not found the directory. */
+/*
+ * Requests a sweep: a process has gone that may have left a socket, or did not find the directory.
+ */
 void td_sweep_soon(struct td_sweep *sweep, uint64_t now_ns);
 
-/* When to call it again, or UINT64_MAX. Too early a call does nothing. */
+/* Returns when to call it again, or UINT64_MAX. A call that is too early does nothing. */
 uint64_t td_sweep_turn(struct td_sweep *sweep, uint64_t now_ns);

@@ -1,4 +1,7 @@
-/* What tools ask: rows of jobs, GPUs, options and events, changes, explanations. Each request ends with END or ERROR. */
+/*
+ * Requests of tools: rows of jobs, GPUs, options and events, changes, explanations. Each request
+ * ends with END or ERROR.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,11 +19,14 @@
 #include "daemon/server/peer_internal.h"
 #include "proto/words.h"
 
-/* A driver that does not answer for so long is left out of the list. The first call may have to wake each GPU, which takes up to a second or two. */
+/*
+ * A driver that does not answer within this time is left out of the list. The first call may have
+ * to wake each GPU, which takes a second or two.
+ */
 #define SAMPLE_PATIENCE_NS (3 * TD_NS_PER_S)
 #define FIRST_PATIENCE_NS  (12 * TD_NS_PER_S)
 
-/* Between the rounds of WATCH. */
+/* The bounds of the time between rounds of WATCH. */
 #define WATCH_PERIOD_MIN_NS (100 * TD_NS_PER_MS)
 #define WATCH_PERIOD_MAX_NS (3600 * TD_NS_PER_S)
 
@@ -29,13 +35,13 @@
 
 static const char *const backend_names[TD_BACKEND_N] = {"plain", "swap", "managed"};
 
-/* Of what is another user's one sees sums: send_others(). */
+/* Other users' processes appear only as sums: send_others(). */
 static bool may_see(const struct td_peer *peer, uid_t uid)
 {
 	return !peer->uid || peer->uid == uid;
 }
 
-/* As it was drained last, or as it counts itself since. */
+/* The count at the last drain, or the process's own count since. */
 static uint64_t launches(const struct td_process *process)
 {
 	uint64_t metered = process->meter ? atomic_load(&process->meter->launches) : 0;
@@ -73,7 +79,10 @@ static void send_job(struct td_peer *peer, const struct td_process *process,
 	job->waited_ns = td_process_waited_ns(process, now_ns);
 	job->handovers = process->handovers;
 	job->gpu_time_ns = process->meter ? atomic_load(&process->meter->gpu_ns) : 0;
-	/* What is in force or, behind the gate, what was given by hand. A pause leaves all of the GPU to what is over when it is. */
+	/*
+	 * The duty in force or, behind the gate, the one set by hand. A pause leaves all of the GPU
+	 * to work that ends before the pause does.
+	 */
 	job->duty_ppm = process->pacing.duty_ppm && !process->pacing.pause_until_ns
 				? process->pacing.duty_ppm
 				: process->job->settings.duty_ppm;
@@ -111,7 +120,7 @@ static void send_job(struct td_peer *peer, const struct td_process *process,
 	td_peer_send(peer, &msg);
 }
 
-/* What other users' processes have on a GPU, all of them together. Returns how many rows that takes: none where they have none. */
+/* Sums up other users' processes on a GPU. Returns the number of rows: 0 where they have none. */
 static uint32_t send_others(struct td_peer *peer, uint32_t gpu)
 {
 	const struct td_node *node = &peer->server->node;
@@ -155,7 +164,7 @@ static uint32_t send_process(
 	return rows;
 }
 
-/* What NVML knows of it. */
+/* Adds NVML's figures. */
 static void add_listed(struct td_msg_gpu *gpu, const struct td_nvml_gpu *listed)
 {
 	gpu->known = listed->known | (listed->lost ? TD_GPU_IS_LOST : 0) |
@@ -173,7 +182,7 @@ static void add_listed(struct td_msg_gpu *gpu, const struct td_nvml_gpu *listed)
 	gpu->xid_age_ns = listed->xid ? td_time_now_ns() - listed->xid_ns : 0;
 }
 
-/* What jobs have on it; before them, what it is. */
+/* Adds the figures of jobs on the GPU, after its identity. */
 static void add_known(struct td_msg_gpu *gpu, const struct td_peer *peer,
 	const struct td_node *node, uint32_t index)
 {
@@ -201,7 +210,7 @@ static void add_known(struct td_msg_gpu *gpu, const struct td_peer *peer,
 	}
 }
 
-/* Its index among the GPUs that jobs use or have used; gpu_count: none does. */
+/* Returns the index among the GPUs that jobs use or have used; gpu_count: there is none. */
 static uint32_t index_of(const struct td_node *node, const uint8_t *uuid)
 {
 	uint32_t index = 0;
@@ -239,7 +248,7 @@ static void send_listed(struct td_peer *peer, const struct td_nvml_gpu *listed)
 	td_peer_send(peer, &msg);
 }
 
-/* By their numbers. */
+/* Sends the GPUs in the order of their numbers. */
 static uint32_t send_gpus(struct td_peer *peer)
 {
 	const struct td_node *node = &peer->server->node;
@@ -267,7 +276,7 @@ static void list_gpus(struct td_peer *peer)
 	peer->gpus_asked_ns = 0;
 }
 
-/* What policies lack depends on what NVML tells. */
+/* The abilities that a policy lacks depend on NVML's figures. */
 static void ask_gpus(struct td_peer *peer, bool policies, uint64_t now_ns)
 {
 	if (peer->gpus_asked_ns)
@@ -376,7 +385,7 @@ void td_tool_send_round(struct td_peer *peer, uint64_t now_ns)
 	peer->is_answered = was_answered;
 }
 
-/* Who watches stands in its user's line for its round, beside those who ask. */
+/* A watcher waits in its user's line for its round, beside the user's requests. */
 static uint64_t watch_turn(struct td_peer *peer, uint64_t now_ns)
 {
 	if (!peer->watch_period_ns || !td_outbox_is_empty(&peer->out))
@@ -406,7 +415,7 @@ uint64_t td_tool_turn(struct td_peer *peer, uint64_t now_ns)
 	return UINT64_MAX;
 }
 
-static void set(struct td_peer *peer, const struct td_msg_set *msg, uint64_t now_ns)
+static void set_options(struct td_peer *peer, const struct td_msg_set *msg, uint64_t now_ns)
 {
 	struct td_node *node = &peer->server->node;
 	struct td_options copy = node->options;
@@ -458,7 +467,7 @@ static void send_option(struct td_peer *peer, const struct td_option_row *row)
 	td_peer_send(peer, &msg);
 }
 
-static void get(struct td_peer *peer, const char *key)
+static void get_options(struct td_peer *peer, const char *key)
 {
 	struct td_option_row row;
 	uint32_t rows = 0;
@@ -479,7 +488,7 @@ static void get(struct td_peer *peer, const char *key)
 	td_peer_finish(peer, rows);
 }
 
-/* Its id and settings, once for each job of that name. */
+/* Sends the id and settings, once for each job of that name. */
 static uint32_t send_settings(struct td_peer *peer, const struct td_job *job)
 {
 	struct td_option_row row = {
@@ -606,7 +615,7 @@ static void view(struct td_peer *peer, const char *name)
 	td_peer_finish(peer, rows);
 }
 
-static void stop(struct td_peer *peer, const struct td_msg_stop *msg)
+static void stop_daemon(struct td_peer *peer, const struct td_msg_stop *msg)
 {
 	if (peer->uid && peer->uid != getuid()) {
 		td_peer_fail(peer, -EPERM, "only the daemon's owner may stop it");
@@ -615,7 +624,10 @@ static void stop(struct td_peer *peer, const struct td_msg_stop *msg)
 			"jobs are running; they go on without tandem if it stops: use --force");
 	} else {
 		td_peer_finish(peer, 0);
-		/* Connections end with the process, when all is given back: who asks waits for that. */
+		/*
+		 * Connections end with the process, when everything has been released; the asking
+		 * tool waits for that.
+		 */
 		peer->server->loop->stop = true;
 	}
 }
@@ -627,21 +639,21 @@ int td_tool_request(struct td_peer *peer, const struct td_msg *msg, uint64_t now
 	case TD_MSG_TYPE_watch: watch(peer, msg->watch.period_ns, now_ns); return 0;
 	case TD_MSG_TYPE_list_gpus: ask_gpus(peer, false, now_ns); return 0;
 	case TD_MSG_TYPE_list_policies: ask_gpus(peer, true, now_ns); return 0;
-	case TD_MSG_TYPE_set: set(peer, &msg->set, now_ns); return 0;
+	case TD_MSG_TYPE_set: set_options(peer, &msg->set, now_ns); return 0;
 	case TD_MSG_TYPE_act: td_tool_act(peer, &msg->act, now_ns); return 0;
 	case TD_MSG_TYPE_admit: admit(peer, &msg->admit); return 0;
 	case TD_MSG_TYPE_get:
 		if (*msg->get.job)
 			get_job(peer, msg->get.job);
 		else
-			get(peer, msg->get.key);
+			get_options(peer, msg->get.key);
 		return 0;
 	case TD_MSG_TYPE_events: events(peer, &msg->events); return 0;
 	case TD_MSG_TYPE_explain:
 		begin_answer(peer, msg->type, msg->explain.job, 0, now_ns);
 		return 0;
 	case TD_MSG_TYPE_view: view(peer, msg->view.job); return 0;
-	case TD_MSG_TYPE_stop: stop(peer, &msg->stop); return 0;
+	case TD_MSG_TYPE_stop: stop_daemon(peer, &msg->stop); return 0;
 	default: return -EPROTO;
 	}
 }

@@ -1,6 +1,6 @@
 /*
- * What peers leave unread. A packet that a connection does not take is kept for it, and counts as
- * its user's. Who has too much kept is not read from, so he cannot ask for more.
+ * Packets that peers leave unread. A packet that a connection does not take is kept for it, and
+ * counts as its user's. A user who has too much kept is not read from, so he cannot ask for more.
  */
 #include <stdio.h>
 #include <string.h>
@@ -9,12 +9,14 @@
 #include "base/time.h"
 #include "daemon/server/peer_internal.h"
 
-/* What a peer may leave unread: every event that is kept, and then some. */
+/* The most that a peer may leave unread: every event that is kept, and some more. */
 #define OUT_MAX ((size_t)4 << 20)
 /* Where its user has no more room, a peer that reads nothing for so long makes some. */
 #define STUCK_NS (10 * TD_NS_PER_S)
 
-/* In bytes. What all peers leave unread; an answer that has begun may exceed it. */
+/*
+ * The most bytes that all peers together may leave unread. An answer that has begun may exceed it.
+ */
 static const struct td_pool unread = {.total = 24 << 20, .reserve = 8 << 20};
 
 static bool may_keep_more(const struct td_peer *peer)
@@ -25,7 +27,7 @@ static bool may_keep_more(const struct td_peer *peer)
 		td_node_is_owner(&server->node, peer->uid));
 }
 
-/* What its outbox holds is its user's. */
+/* Charges the user with the change of the outbox. */
 static void account(struct td_peer *peer, size_t before)
 {
 	peer->user->out_bytes += peer->out.bytes - before;
@@ -33,9 +35,9 @@ static void account(struct td_peer *peer, size_t before)
 }
 
 /*
- * A tool that has not been sent, or has not read, its last answer has to, and so has the user who has too much unread,
- * before more is read of them. Programs are always read: what they say frees memory, and they are
- * sent little. The loop reports accordingly from now on.
+ * A tool is read again only when its last answer has been sent and read, and its user does not have
+ * too much unread. Programs are always read: their messages free memory, and they are sent little.
+ * The loop watches the connection accordingly from now on.
  */
 bool td_peer_may_be_read(struct td_peer *peer)
 {
@@ -50,7 +52,7 @@ bool td_peer_may_be_read(struct td_peer *peer)
 	return reads;
 }
 
-/* An answer that has begun goes on to its end; whoever is told something unasked has to have room. */
+/* An answer that has begun is sent to its end. Messages without a request need room. */
 void td_peer_send(struct td_peer *peer, const struct td_msg *msg)
 {
 	size_t before = peer->out.bytes;

@@ -1,4 +1,7 @@
-/* What NVML says of the node's GPUs, as of the last sample. A thread asks (gpu/sampler.h), so the loop never waits for a driver. */
+/*
+ * NVML's figures of the node's GPUs, as of the last sample. A thread asks NVML (gpu/sampler.h), so
+ * the loop never waits for a driver.
+ */
 #pragma once
 
 #include "daemon/server/loop.h"
@@ -13,7 +16,7 @@ struct td_watch {
 	struct td_sample sample;
 };
 
-/* One sample is asked for at once: whose order gives the GPUs their numbers. */
+/* Requests the first sample at once: its order gives the GPUs their numbers. */
 void td_watch_init(struct td_watch *watch, struct td_loop *loop, uint64_t period_ns);
 void td_watch_deinit(struct td_watch *watch);
 
@@ -23,8 +26,11 @@ void td_watch_set(struct td_watch *watch, bool wanted, uint64_t period_ns);
 /* So often clocks, utilisation and Xids are looked at in between; 0: not. */
 void td_watch_set_glance(struct td_watch *watch, uint64_t period_ns);
 
-/* One more, as soon as can be. */
+/* Requests one more sample as soon as possible. */
 void td_watch_ask(struct td_watch *watch);
 
-/* Is the sample as young as samples get? If not, one is asked for: the loop turns when it is there. */
+/*
+ * Is the sample as young as samples get? If not, one is requested, and the loop turns when it is
+ * there.
+ */
 bool td_watch_is_fresh(struct td_watch *watch, uint64_t now_ns);

@@ -39,7 +39,7 @@
 #include "preload/base/thread.h"
 #include "preload/context/context.h"
 #include "preload/context/drain.h"
-#include "preload/context/slot.h"
+#include "preload/context/marker.h"
 #include "preload/driver/driver.h"
 #include "preload/gate/gate.h"
 #include "preload/gate/steps.h"
@@ -209,7 +209,7 @@ static bool holds(void)
 
 	if (td_gate_word() & TD_WORD_CLOSED)
 		return false;
-	if (td_slot_launches())
+	if (td_marker_launches())
 		return true;
 	for (unsigned i = 0; i < count; i++) {
 		td_agent_stats(i, &stats);
@@ -554,7 +554,7 @@ static uint64_t step(uint64_t now_ns)
 	if (meter) {
 		self.metered_ns = now_ns;
 		atomic_store_explicit(
-			&td_meter.page.launches, td_slot_launches(), memory_order_relaxed);
+			&td_meter.page.launches, td_marker_launches(), memory_order_relaxed);
 	}
 	return next_ns;
 }
@@ -581,7 +581,7 @@ static void wait_until(uint64_t next_ns)
 static void *agent_main(void *arg)
 {
 	(void)arg;
-	td_slot_adopt_internal();
+	td_marker_adopt_internal();
 	for (;;)
 		wait_until(step(td_time_now_ns()));
 	return NULL;

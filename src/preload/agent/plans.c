@@ -273,7 +273,7 @@ static void drained(uint64_t now_ns)
 		td_client_set_defer(i, true);
 	}
 	msg.drained.word = closing.word;
-	msg.drained.launches = td_slot_launches();
+	msg.drained.launches = td_marker_launches();
 	msg.drained.frozen_ns = closing.frozen_ns;
 	msg.drained.drained_ns = now_ns;
 	send_msg(&msg);
@@ -310,7 +310,7 @@ static void begin_closing(uint32_t word, uint64_t now_ns)
  */
 static uint64_t empty(uint64_t now_ns)
 {
-	if (td_slot_any_active()) {
+	if (td_marker_any_active()) {
 		uint64_t next_ns = now_ns + closing.pause_ns;
 
 		if (closing.pause_ns < EMPTY_PAUSE_MAX_NS)
@@ -322,7 +322,7 @@ static uint64_t empty(uint64_t now_ns)
 	 * know that it is done.
 	 */
 	closing.ticket = 0;
-	if (td_slot_launches() && td_context_gpu_count()) {
+	if (td_marker_launches() && td_context_gpu_count()) {
 		closing.ticket = td_drain_begin();
 		/* No thread can be had for now: what cannot be waited for is not done. */
 		if (!closing.ticket)

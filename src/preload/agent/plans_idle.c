@@ -10,7 +10,7 @@
 #include "preload/base/page.h"
 #include "preload/base/settings.h"
 #include "preload/context/drain.h"
-#include "preload/context/slot.h"
+#include "preload/context/marker.h"
 #include "preload/gate/gate.h"
 #include "preload/link/client_internal.h"
 #include "proto/proto.h"
@@ -85,8 +85,8 @@ static void report_idle(uint64_t now_ns)
 	idle.reported = true;
 	td_plans_send(&msg);
 	td_gate_barrier();
-	launches = td_slot_launches();
-	if (launches != idle.launches || td_slot_any_active())
+	launches = td_marker_launches();
+	if (launches != idle.launches || td_marker_any_active())
 		busy(launches, now_ns);
 }
 
@@ -99,7 +99,7 @@ uint64_t td_plans_idle_step(uint32_t word, uint64_t now_ns)
 		idle.check_ns = 0;
 		return NEVER;
 	}
-	launches = td_slot_launches();
+	launches = td_marker_launches();
 	/*
 	 * Who waits for memory is about to use it: a turn that ended meanwhile would take that
 	 * memory away again.
@@ -108,7 +108,7 @@ uint64_t td_plans_idle_step(uint32_t word, uint64_t now_ns)
 		busy(launches, now_ns);
 	if (now_ns < idle.check_ns && !idle.ticket)
 		return idle.check_ns;
-	if (launches != idle.launches || td_slot_any_active()) {
+	if (launches != idle.launches || td_marker_any_active()) {
 		busy(launches, now_ns);
 	} else if (!idle.reported && now_ns - idle.since_ns >= td_settings.idle_ns) {
 		if (!idle.ticket && !td_drain_is_busy())

@@ -39,17 +39,20 @@ struct td_memory_stats {
 	uint64_t peak_bytes;     /* highest demanded */
 	uint64_t crossed_bytes;  /* so far: came from other processes, or may have gone to them */
 	uint64_t given_up_bytes; /* of it: may have gone to them */
-	uint64_t
-		imported_bytes; /* of what other processes made, which counts there: had here, too */
-	/* beside all of those: the driver pages it, and had no room for it on the device when it was allocated; or a pool took it unasked, and is to give it back */
+	/* Memory that other processes made, and that counts there. */
+	uint64_t imported_bytes;
+	/*
+	 * Beside all of those: memory that the driver pages because the device had no room for it
+	 * when it was allocated, or that a pool took without asking and is to give back.
+	 */
 	uint64_t paged_bytes;
-	uint64_t
-		managed_bytes; /* of what is resident: unified memory, whose pages may be elsewhere */
+	/* Part of resident: unified memory, whose pages may be elsewhere. */
+	uint64_t managed_bytes;
 	uint64_t in_bytes, out_bytes; /* moved so far, by direction */
 	uint64_t move_ns;             /* time spent moving */
-	uint64_t
-		again_ns; /* what is fixed for want of a place on the host: when to try again; 0: there is none, or nothing to wait for */
-	uint32_t failed;  /* CUresult of a context that can move nothing any more; 0: none */
+	/* When to try again to move what is fixed for want of host memory; 0: never. */
+	uint64_t again_ns;
+	uint32_t failed; /* CUresult of a context that can move nothing any more; 0: none */
 };
 
 /*
@@ -59,34 +62,52 @@ struct td_memory_stats {
 struct td_backend {
 	const char *name;
 
-	/* cuMemAlloc/cuMemFree/cuMemGetAddressRange as the program sees them. free and range return
-	 * TD_BACKEND_NOT_MINE for an address that is not ours: the caller then asks the driver. The returned range is written on success only. */
+	/*
+	 * cuMemAlloc, cuMemFree and cuMemGetAddressRange as the program sees them. free and range
+	 * return TD_BACKEND_NOT_MINE for an address that is not the backend's; the caller then asks
+	 * the driver. The range is written on success only.
+	 */
 	int (*alloc)(unsigned slot, size_t bytes, uint64_t *ret_address);
 	int (*free)(uint64_t address);
 	int (*range)(uint64_t address, uint64_t *ret_base, size_t *ret_bytes);
 
-	/* As free, of an address that the program has freed before (late.h): the work that used it is over, and its context current. CUresult. */
+	/*
+	 * Like free, for an address that the program freed earlier (late.h): the work that used it
+	 * has ended, and its context is current. Returns a CUresult.
+	 */
 	int (*release)(uint64_t address);
 
-	/* The context that the address was allocated in has ended: nothing uses the memory, and the driver has what was its own; by now it may have given it out
-	 * anew. */
+	/*
+	 * The context in which the address was allocated has ended. Nothing uses the memory, and
+	 * the driver has taken back its part; it may have given the address out again.
+	 */
 	void (*lost)(uint64_t address, const void *context);
 
-	/* Takes memory off the device until resident <= limit; may do it in steps, calling
-	 * progress() after each, so that the daemon can hand freed bytes on while the rest still
-	 * moves. 0, or -errno with everything still right; -ENOTRECOVERABLE: the context has failed, see stats. */
+	/*
+	 * Moves memory off the device until resident <= limit. It may do so in steps and call
+	 * progress() after each, so that the daemon can pass freed bytes on meanwhile. 0, or -errno
+	 * with all memory still correct; -ENOTRECOVERABLE: the context has failed, see stats.
+	 */
 	int (*shrink)(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
 
-	/* Brings memory back until everything is accessible or the limit or the device is full.
-	 * 0: everything is accessible; 1: not, the limit forbids more; 2: not, the device is full; -errno as shrink. */
+	/*
+	 * Brings memory back until all is accessible, or the limit or the device is full. 0: all is
+	 * accessible; 1: the limit forbids more; 2: the device is full; -errno as shrink.
+	 */
 	int (*fill)(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
 
-	/* With the gate closed and the device drained, after a fill: what is on the device beyond the limit goes to host memory that the device reaches, and
-	 * so does what is not within its reach. Where the host has no more, what is on the device stays there, and counts as fixed. 0: everything is accessible;
-	 * 1: it is not; -errno as shrink. NULL: cannot. */
+	/*
+	 * With the gate closed and the device drained, after a fill: moves memory beyond the limit,
+	 * and memory out of the device's reach, to host memory that the device reaches. Where the
+	 * host has no more, memory stays on the device and counts as fixed. 0: all is accessible;
+	 * 1: not all is; -errno as shrink. NULL: the backend cannot.
+	 */
 	int (*reach)(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
 
-	/* The host memory that the slot's bytes are in, and would be after a shrink to the limit or, spills, a fill and a reach. NULL: none. */
+	/*
+	 * Returns the host memory that the slot's bytes are in, or would be in after a shrink to
+	 * the limit (spills: after a shrink, a fill and a reach). NULL: none.
+	 */
 	uint64_t (*host_bytes)(unsigned slot, uint64_t limit_bytes, bool spills);
 	/* Gives back what host memory is not in use. Called as shrink is. NULL: there is none. */
 	int (*give_back)(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
@@ -101,14 +122,17 @@ struct td_backend {
 };
 
 #define TD_BACKEND_NOT_MINE (-1)
-/* Of alloc: the host has no memory for what is to be known of an allocation. The driver may have some of its own. */
+/*
+ * Result of alloc: the host has no memory for the record of an allocation. The driver may have some
+ * of its own.
+ */
 #define TD_BACKEND_NO_RECORD (-2)
 
 extern const struct td_backend td_backend_plain, td_backend_swap, td_backend_managed;
 
-/* What a backend may ask of the agent's side - may these bytes become resident? - is in client.h. */
+/* client.h declares what a backend may ask of the agent: may these bytes become resident? */
 
-/* Before the first context is used. NULL: memory is neither counted nor moved. */
+/* Called before the first context is used. NULL: memory is neither counted nor moved. */
 void td_agent_set_backend(const struct td_backend *backend);
 
 /* Never NULL once the library is loaded. */
@@ -118,7 +142,7 @@ const struct td_backend *td_agent_backend(void);
 void td_agent_stats(unsigned slot, struct td_memory_stats *ret);
 
 /*
- * There is memory whose ends copies may not cross (reach.h), from now on. Until then nothing is
+ * From now on there is memory whose ends copies must not cross (reach.h). Until then nothing is
  * looked up.
  */
 extern _Atomic bool td_reach_begun;

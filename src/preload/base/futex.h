@@ -1,15 +1,23 @@
-/* Fences and futexes. The futex calls have a bound on every wait and keep errno: they run inside the program's calls. */
+/*
+ * Fences and futexes. Every futex wait is bounded, and the calls keep errno, because they run
+ * inside the program's calls.
+ */
 #pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Waits while *word == value, at most timeout_ns; may return early for no reason: the caller looks again. `shared`: the word's page is
- * shared with another process. */
+/*
+ * Waits while *word == value, at most timeout_ns. It may return early without a reason, so the
+ * caller checks again. shared: another process shares the word's page.
+ */
 void td_futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns, bool shared);
 
-/* A full fence. ThreadSanitizer knows none: there, an operation on a word of everybody's stands for it. */
+/*
+ * A full fence. ThreadSanitizer does not know fences; there, an operation on a word that all
+ * threads share replaces it.
+ */
 static inline void td_fence(void)
 {
 #ifdef __SANITIZE_THREAD__

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What each guards stands beside it, at its definition. */
+/* Each lock's definition states what it guards. */
 enum td_lock_rank {
 	TD_RANK_INIT,    /* init.c: one cuInit at a time */
 	TD_RANK_LIFE,    /* agent.c: one starter of the agent at a time */
@@ -25,7 +25,8 @@ enum td_lock_rank {
 	TD_RANK_DRAIN,   /* drain.c: the drain thread's job */
 	TD_RANK_STEPS,   /* steps.c: steps and their period */
 	TD_RANK_PLACE,   /* place.c: the job's GPUs, once */
-	TD_RANK_LIST, /* choose.c: open files are listed, or a connection is made; no fork meanwhile */
+	/* choose.c: files are listed, or a connection is made; no fork meanwhile. */
+	TD_RANK_LIST,
 	TD_RANK_N,
 };
 
@@ -61,7 +62,7 @@ static inline void td_lock_take(struct td_lock *lock)
 #endif
 }
 
-/* False: somebody has it. */
+/* Returns false if another thread holds the lock. */
 static inline bool td_lock_try(struct td_lock *lock)
 {
 	uint32_t free = 0;
@@ -85,7 +86,7 @@ static inline void td_lock_drop(struct td_lock *lock)
 		td_lock_wake(lock);
 }
 
-/* In the child of a fork, where nobody else can hold it. */
+/* Called in the child of a fork, where no other thread can hold the lock. */
 static inline void td_lock_reset(struct td_lock *lock)
 {
 	atomic_store_explicit(&lock->state, 0, memory_order_relaxed);

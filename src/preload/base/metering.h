@@ -26,7 +26,7 @@ struct td_meter_thread {
 	uint32_t head, count; /* the oldest sample; how many */
 	uint32_t wait, pause; /* launches until the next look at it, and until the one after that */
 	uint64_t context;     /* serial of the events' context; 0: there are none */
-	/* Not added to the meter page yet. Corrections may make them negative for a while. */
+	/* Not yet added to the meter page. Corrections may make them negative for a while. */
 	int64_t gpu_ns, active_ns_ppm, core_ns_ppm;
 	uint32_t launches;   /* since they were added last */
 	uint32_t gpu;        /* slot of the GPU that they are of */

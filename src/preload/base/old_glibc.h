@@ -1,6 +1,7 @@
 /*
- * Included first in every file of libtandem.so: glibc 2.34 moved the thread functions into libc under a new version, which images with an
- * older glibc do not have; 2.28 did so with fcntl. The old versions are in both (tools/check-glibc holds the library to 2.17).
+ * Every file of libtandem.so includes this first. glibc 2.34 moved the thread functions into libc
+ * under a new symbol version, and 2.28 did so with fcntl; images with an older glibc lack the new
+ * versions. The old versions are in both. tools/check-glibc holds the library to 2.17.
  */
 #pragma once
 

@@ -14,7 +14,7 @@
 
 static const char list[] = "/proc/thread-self/fd";
 
-/* As getdents64(2) gives them. */
+/* A record of getdents64(2). */
 struct entry {
 	uint64_t inode, offset;
 	unsigned short bytes;
@@ -45,7 +45,7 @@ static bool is_wanted(int fd, const char *link, bool (*is)(const char *path), ch
 }
 
 /* 1: found. 0: there is none. -1: the list ends with an error. */
-static int find(int fd, bool (*is)(const char *path), char *ret, size_t len)
+static int find_descriptor(int fd, bool (*is)(const char *path), char *ret, size_t len)
 {
 	char buffer[4096] __attribute__((aligned(8)));
 	long n;
@@ -64,7 +64,7 @@ static int find(int fd, bool (*is)(const char *path), char *ret, size_t len)
 bool td_opened_find(bool (*is)(const char *path), char *ret, size_t len)
 {
 	int saved = errno, fd = open(list, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int r = fd < 0 ? -1 : find(fd, is, ret, len);
+	int r = fd < 0 ? -1 : find_descriptor(fd, is, ret, len);
 
 	if (fd >= 0)
 		close(fd);

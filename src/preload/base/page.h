@@ -1,6 +1,6 @@
 /*
- * The two pages that the process shares with the daemon: the gate page, which the daemon writes, and
- * the meter page, which the process writes (proto/gate_page.h).
+ * The two pages that the process shares with the daemon (proto/gate_page.h): the daemon writes the
+ * gate page, the process writes the meter page.
  */
 #pragma once
 
@@ -10,7 +10,10 @@
 
 #include "proto/gate_page.h"
 
-/* Where page protection is coarser than TD_PAGE_BYTES, the page still has to be alone on what is mapped over. */
+/*
+ * Where page protection is coarser than TD_PAGE_BYTES, the page must still be the only data in the
+ * span that is mapped over.
+ */
 #if defined(__x86_64__)
 #define TD_GATE_SPAN 4096
 #else

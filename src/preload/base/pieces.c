@@ -1,6 +1,7 @@
 /*
- * Pieces of a block; see pieces.h. Two bitmaps of units: taken, and first of a piece. The length of a piece is in its record; records are by unit, so
- * that nothing has to be searched or allocated for one.
+ * Pieces of a block; see pieces.h. There are two bitmaps of units: taken units, and the first units
+ * of pieces. A piece's length is in its record. Records are indexed by unit, so none is searched or
+ * allocated.
  */
 #include "preload/base/pieces.h"
 

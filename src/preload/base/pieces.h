@@ -1,8 +1,10 @@
 /*
- * A block of memory shared out in pieces: what is where, and nothing else. No driver calls, no locks: the caller's.
+ * Divides a block of memory into pieces. It only knows what is where: it makes no driver calls and
+ * takes no locks.
  *
- * Pieces begin at multiples of TD_PIECE_ALIGN from the block's beginning, as cuMemAlloc's do, never overlap, and are found by any address in them. First
- * fit; a free piece is at once whole with its free neighbours.
+ * As for cuMemAlloc, pieces begin at multiples of TD_PIECE_ALIGN from the block's beginning and
+ * never overlap. A piece is found by any address in it. Allocation is first fit; a freed piece
+ * joins its free neighbours at once.
  */
 #pragma once
 
@@ -18,11 +20,14 @@ struct td_piece {
 	uint64_t id;            /* the caller's */
 };
 
-/* For a block of so many bytes, a multiple of TD_PIECE_ALIGN, less than 4 GiB. NULL: memory is short. Freed by td_pieces_free. */
+/*
+ * For a block of block_bytes, a multiple of TD_PIECE_ALIGN below 4 GiB. NULL: memory is short.
+ * td_pieces_free frees it.
+ */
 struct td_pieces *td_pieces_new(uint64_t block_bytes);
 void td_pieces_free(struct td_pieces *pieces);
 
-/* 0 or -ENOSPC. bytes: at least 1. */
+/* Returns 0 or -ENOSPC. bytes is at least 1. */
 int td_pieces_take(struct td_pieces *pieces, uint64_t bytes, uint64_t id, uint64_t *ret_offset);
 
 /* Gives back the piece that begins there. False: none does. */

@@ -1,4 +1,7 @@
-/* Allocations of a backend by address: a sorted array, for backends that need no more. The caller locks. */
+/*
+ * A backend's allocations by address: a sorted array, for backends that need no more. The caller
+ * locks.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -16,12 +19,12 @@ struct td_ranges {
 	size_t count, room;
 };
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int td_ranges_add(struct td_ranges *ranges, struct td_allocation row);
 /* The row that holds the address, or NULL. */
 struct td_allocation *td_ranges_find(const struct td_ranges *ranges, uint64_t address);
 /* The first row that has a byte of these, at least 1, or NULL. */
 struct td_allocation *td_ranges_meet(
 	const struct td_ranges *ranges, uint64_t address, uint64_t bytes);
-/* Only by its first address. */
+/* Removes a row by its first address. */
 bool td_ranges_remove(struct td_ranges *ranges, uint64_t base, struct td_allocation *ret);

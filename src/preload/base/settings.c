@@ -1,4 +1,7 @@
-/* The settings of the environment; see settings.h. Read once, at load: a program that changes its environment later changes nothing here. */
+/*
+ * The settings from the environment; see settings.h. They are read once, at load: a later change of
+ * the environment has no effect.
+ */
 #include "preload/base/settings.h"
 
 #include <errno.h>
@@ -81,7 +84,7 @@ static uint32_t weight(void)
 	return 1;
 }
 
-/* 0: none, else 1 + the class. */
+/* Returns 0 for none, else 1 + the class. */
 static uint8_t upgrade(void)
 {
 	static const char *const words[] = {"none", "online", "guaranteed", NULL};
@@ -146,7 +149,7 @@ void td_settings_read(void)
 	s->drain_deadline_ns = duration("TANDEM_DRAIN_DEADLINE", 10 * TD_NS_PER_S);
 	s->idle_ns = duration("TANDEM_IDLE", 3 * TD_NS_PER_MS);
 	s->grace_ns = duration("TANDEM_GRACE", 2 * TD_NS_PER_S);
-	/* Without a daemon, then: `tandem doctor` says why. */
+	/* The process then goes without a daemon; `tandem doctor` says why. */
 	if (!td_socket_path(s->socket, sizeof(s->socket)) || s->socket[0] != '/')
 		s->socket[0] = '\0';
 	errno = saved;

@@ -1,4 +1,4 @@
-/* What the user asks for in the environment of the program. */
+/* The settings that a user gives in the program's environment. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,12 +7,13 @@
 #include "base/parse.h"
 #include "proto/words.h"
 
-/* In the settings only, never on the wire. */
+/* A value of the settings only, never sent to the daemon. */
 #define TD_BACKEND_AUTO TD_BACKEND_N
 
 /*
- * What the environment asks for; read once, at load; class, weight and mem then follow what is set for the job (the agent's own). A value that makes no sense counts as not given, and such variables are kept
- * in `rejected` with their values, for the daemon's events.
+ * The environment's settings, read once at load. Later, class, weight and mem follow what is set
+ * for the job; the agent writes them. An invalid value counts as not given; `rejected` keeps the
+ * variable with its value for the daemon's events.
  */
 #define TD_REJECTED_MAX 16 /* as many as there are to be read */
 struct td_settings {
@@ -22,17 +23,25 @@ struct td_settings {
 	uint8_t upgrade;        /* TANDEM_UPGRADE: 1 + the class that it is to have; 0: none */
 	uint32_t weight;        /* TANDEM_WEIGHT */
 	uint32_t duty_ppm;      /* TANDEM_DUTY: the most of a GPU's time; 0: no bound */
-	uint32_t
-		slack_ppm; /* TANDEM_SLACK: by which its steps may take longer than alone; 0: not said */
-	char mem[TD_LIMIT_TEXT]; /* TANDEM_MEM, else NVIDIA_GPU_MEMORY_LIMIT: a size or a share; empty: no limit */
+	/* TANDEM_SLACK: how much longer its steps may take than alone; 0: not set. */
+	uint32_t slack_ppm;
+	/* TANDEM_MEM, else NVIDIA_GPU_MEMORY_LIMIT: a size or a share; empty: no limit. */
+	char mem[TD_LIMIT_TEXT];
 	char mem_soft[TD_LIMIT_TEXT]; /* TANDEM_MEM_SOFT, likewise */
-	char host_limit
-		[32]; /* TANDEM_HOST_LIMIT: of what may lie on the host, a size or a share of it; empty: none */
-	bool host_refuses; /* TANDEM_HOST_FULL=refuse: what could not leave the device is not allocated; else it stays there */
+	/* TANDEM_HOST_LIMIT: the most memory on the host, a size or a share; empty: no limit. */
+	char host_limit[32];
+	/*
+	 * TANDEM_HOST_FULL=refuse: memory that could not leave the device is refused; otherwise it
+	 * is allocated and stays there.
+	 */
+	bool host_refuses;
 	uint8_t backend;            /* TANDEM_BACKEND, enum td_backend_kind or TD_BACKEND_AUTO */
 	uint64_t drain_deadline_ns; /* TANDEM_DRAIN_DEADLINE */
-	uint64_t
-		idle_ns; /* TANDEM_IDLE: no submission for this long, and the device drained, is idle */
+	/*
+	 * TANDEM_IDLE: the process is idle after this time without a submission, once the device is
+	 * drained.
+	 */
+	uint64_t idle_ns;
 	uint64_t grace_ns; /* TANDEM_GRACE: how long a waiting program waits for a lost daemon */
 	char socket[108];  /* TANDEM_SOCKET and so on; empty: none that fits and begins with / */
 	char rejected[TD_REJECTED_MAX][96]; /* "NAME=value"; of a long value the beginning */
@@ -40,5 +49,5 @@ struct td_settings {
 };
 extern struct td_settings td_settings;
 void td_settings_read(void);
-/* The variable of that name makes no sense. */
+/* Notes the variable of that name as invalid. */
 void td_settings_reject(const char *name);

@@ -1,6 +1,7 @@
 /*
- * Where a copy or a set says how much it is about: its parameter (cuda/signatures.h), behind a comma, so that TD_SIZE() finds 0 where there is no row. Bytes, or the elements of a set. Copies of
- * rectangles and batches say it in structures, which are not looked into.
+ * The parameter of each copy and set that holds its size (cuda/signatures.h). A comma precedes it,
+ * so that TD_SIZE() finds 0 where there is no row. The size is in bytes, or in elements of a set.
+ * Copies of rectangles and batches have their sizes in structures, which are not read.
  */
 #pragma once
 

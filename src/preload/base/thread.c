@@ -1,4 +1,7 @@
-/* See thread.h. The stack is address space only; the driver's own needs are not known, so it is not tiny. */
+/*
+ * Threads of the library; see thread.h. The stack costs only address space. The driver's own needs
+ * are not known, so it is not tiny.
+ */
 #include "preload/base/thread.h"
 
 #include <errno.h>
@@ -18,7 +21,7 @@ void td_thread_init(void)
 	stack_bytes = td_stack_bytes(STACK_BYTES);
 }
 
-static void *begin(void *arg)
+static void *run_thread(void *arg)
 {
 	void *(*run)(void *) = (void *(*)(void *))arg;
 
@@ -39,7 +42,7 @@ int td_thread_start(void *(*run)(void *arg))
 	(void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&thread, &attributes, begin, (void *)run);
+	r = pthread_create(&thread, &attributes, run_thread, (void *)run);
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
 	errno = saved;

@@ -1,18 +1,22 @@
-/* Threads of our own in somebody else's process: every signal blocked, detached, a name that tells whose they are. */
+/*
+ * Threads of the library in the program's process: all signals blocked, detached, with a name that
+ * says whose they are.
+ */
 #pragma once
 
 #include <pthread.h>
 #include <stddef.h>
 
-/* Once, at load: looks how much of a stack the program's thread-local storage takes. */
+/* Called once, at load: measures how much of a stack the program's thread-local storage takes. */
 void td_thread_init(void);
 
-/* 0 or -errno. */
+/* Returns 0 or -errno. */
 int td_thread_start(void *(*run)(void *arg));
 
 /*
- * Around calls of libc's in which a cancelled thread ends: a call of CUDA is no such place, and a program that cancels its threads would lose more than the thread, a lock
- * of ours or a promise. Returns what the other takes.
+ * Surrounds libc calls that are cancellation points. A CUDA call is none, and a program that
+ * cancels its threads would lose more than the thread: a lock or a promise of ours. Returns what
+ * td_thread_may_cancel() takes.
  */
 static inline int td_thread_no_cancel(void)
 {

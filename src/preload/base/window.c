@@ -1,6 +1,7 @@
 /*
- * Window arithmetic; see window.h. The estimate follows longer submissions at once and shorter ones slowly: too short an estimate lets too
- * much into flight, too long a one costs a little concurrency.
+ * The arithmetic of the window; see window.h. The estimate follows longer submissions at once and
+ * shorter ones slowly. Too short an estimate lets too much work into flight; too long a one costs a
+ * little concurrency.
  */
 #include "preload/base/window.h"
 
@@ -10,7 +11,7 @@
 
 #define SHRINK_SHARE    8 /* of the difference, when a submission was shorter than estimated */
 #define EVENTS_PER_SPAN 4 /* marks within one window */
-/* Of golden ratio's making: it spreads small differences over all bits. */
+/* The golden ratio: multiplying by it spreads small differences over all bits. */
 #define HASH_FACTOR  2654435769u
 #define PAUSE_MIN_NS (20 * TD_NS_PER_US)
 #define PAUSE_MAX_NS (1 * TD_NS_PER_MS)
@@ -113,7 +114,10 @@ bool td_window_may_submit(const struct td_window *window, uint64_t process_ns, u
 	if (window->in_flight < TD_WINDOW_MIN)
 		return true;
 	if (!window->estimate_ns)
-		/* Nothing has completed yet, so it may be long: no more than the minimum until the first is known. */
+		/*
+		 * Nothing has completed yet and the work may be long: only the minimum is let in
+		 * until the first length is known.
+		 */
 		return false;
 	return process_ns + window->estimate_ns <= window_ns;
 }

@@ -1,22 +1,25 @@
-/* Captures that are open or begin, and what is not done meanwhile; see context.h. A table fixed in size: what finds no place in it is counted only. */
+/*
+ * Stream captures that are open or beginning, and what must not be done meanwhile; see context.h.
+ * The table is fixed in size; captures that find no place in it are only counted.
+ */
 #include "base/time.h"
 #include "preload/base/lock.h"
 #include "preload/context/context.h"
-#include "preload/context/slot.h"
+#include "preload/context/marker.h"
 #include "preload/driver/driver.h"
 
 #define CAPTURE_MAX 64
 /* How long a beginning capture waits for the drain's call to get out of the way. */
 #define WAIT_SLICE_NS (200 * TD_NS_PER_US)
-/* Within that the waiting thread has to have got into the driver: it may not run at once where the machine is busy. */
+/* Within this time a waiting thread has entered the driver, even on a busy machine. */
 #define CAPTURE_WAIT_MAX_NS (200 * TD_NS_PER_MS)
 
 /* Held by a capture that begins, and by the drain around calls that no capture may come between. */
 static struct td_lock lock = TD_LOCK_INIT(TD_RANK_CAPTURE);
 static _Atomic uint32_t captures;
-/* Calls that begin one, or by which a stream may join one, and that the driver has not answered yet; under the lock. */
+/* Calls in progress that begin a capture, or by which a stream may join one. Under the lock. */
 static uint32_t beginning;
-/* Of those that are open: whose end is theirs. Under the lock. */
+/* The contexts of open captures: a capture ends with its context. Under the lock. */
 static void *contexts[CAPTURE_MAX];
 static _Atomic uint32_t waiting; /* threads that wait for a whole context, or are about to */
 
@@ -28,7 +31,10 @@ void td_context_capture_begin(void)
 	atomic_fetch_add(&captures, 1);
 	beginning++;
 	td_lock_drop(&lock);
-	/* A context-wide wait checks for captures when it is entered; once it sleeps, one may begin. */
+	/*
+	 * A context-wide wait checks for captures when it is entered; once the thread sleeps in it,
+	 * a capture may begin.
+	 */
 	while (atomic_load(&waiting) && td_time_now_ns() - start_ns < CAPTURE_WAIT_MAX_NS)
 		td_time_sleep_until_ns(td_time_now_ns() + WAIT_SLICE_NS);
 }
@@ -50,7 +56,7 @@ void td_context_capture_begun(bool opened, const void *stream)
 	td_lock_drop(&lock);
 }
 
-/* Of an event that was recorded in a capture nobody knows before the capture has begun. */
+/* An event that was recorded in a capture is not known to anybody before the capture has begun. */
 bool td_context_join_begin(void)
 {
 	if (!td_context_any_capture())
@@ -117,7 +123,10 @@ bool td_context_is_capturing(void *stream)
 	if (!td_context_any_capture())
 		return false;
 	driver = td_driver();
-	/* An error means that the stream may not be used now (the legacy stream beside a capture): let the program's own call meet it. */
+	/*
+	 * An error means that the stream may not be used now (the legacy stream beside a capture).
+	 * The program's own call is to see that error.
+	 */
 	return driver && (driver->stream_is_capturing(stream, &status) || status);
 }
 
@@ -159,31 +168,31 @@ void td_context_waiting(bool begins)
 		atomic_fetch_sub(&waiting, 1);
 }
 
-void td_context_mark_own_stream(struct td_slot *slot)
+void td_context_mark_own_stream(struct td_marker *marker)
 {
-	uint64_t made = atomic_load(&slot->own_stream_launches), context;
+	uint64_t made = atomic_load(&marker->own_stream_launches), context;
 	const struct td_driver *driver = td_driver();
 
-	if (!driver || !td_context_any_capture() || slot == &td_slot_shared ||
-		atomic_load(&slot->own_mark.launches) ||
-		atomic_load(&slot->own_stream_done) == made ||
+	if (!driver || !td_context_any_capture() || marker == &td_marker_shared ||
+		atomic_load(&marker->own_mark.launches) ||
+		atomic_load(&marker->own_stream_done) == made ||
 		td_context_is_capturing(TD_STREAM_PER_THREAD))
 		return;
 	context = td_context_serial();
 	if (!context)
 		return;
-	if (slot->own_mark.context != context) {
-		td_context_event_destroy(slot->own_mark.context, slot->own_mark.event);
-		slot->own_mark.event = NULL;
-		slot->own_mark.context = context;
+	if (marker->own_mark.context != context) {
+		td_context_event_destroy(marker->own_mark.context, marker->own_mark.event);
+		marker->own_mark.event = NULL;
+		marker->own_mark.context = context;
 	}
-	if (!slot->own_mark.event &&
-		driver->event_create(&slot->own_mark.event, TD_CUDA_EVENT_DISABLE_TIMING)) {
-		slot->own_mark.event = NULL;
+	if (!marker->own_mark.event &&
+		driver->event_create(&marker->own_mark.event, TD_CUDA_EVENT_DISABLE_TIMING)) {
+		marker->own_mark.event = NULL;
 		return;
 	}
-	if (!driver->event_record(slot->own_mark.event, TD_STREAM_PER_THREAD))
-		atomic_store(&slot->own_mark.launches, made);
+	if (!driver->event_record(marker->own_mark.event, TD_STREAM_PER_THREAD))
+		atomic_store(&marker->own_mark.launches, made);
 }
 
 void td_captures_forked(void)

@@ -1,6 +1,7 @@
 /*
- * The process's GPUs, contexts and streams; see context.h. Captures: captures.c. All tables are fixed in size: what does not fit is flagged, and the
- * drain then takes the slower of its two ways. None of this is on the way of a submission through an open gate.
+ * The process's GPUs, contexts and streams; see context.h. captures.c has the captures. All tables
+ * are fixed in size: an overflow is flagged, and the drain then takes the slower of its two ways. A
+ * submission through an open gate runs none of this.
  */
 #include "preload/context/context.h"
 
@@ -10,7 +11,7 @@
 #include "base/time.h"
 #include "preload/base/agent_calls.h"
 #include "preload/base/lock.h"
-#include "preload/context/slot.h"
+#include "preload/context/marker.h"
 #include "preload/driver/choose.h"
 #include "preload/driver/driver.h"
 #include "proto/proto.h"
@@ -19,7 +20,9 @@
 /* How long a context's end waits for the drain's call to get out of the way. */
 #define WAIT_SLICE_NS       (200 * TD_NS_PER_US)
 #define CONTEXT_WAIT_MAX_NS (1 * TD_NS_PER_S)
-/* For the agent, which moves memory there: that waits for no work of the program's. */
+/*
+ * This bound is for the agent, which moves memory there; it waits for none of the program's work.
+ */
 #define MOVE_WAIT_MAX_NS (10 * TD_NS_PER_S)
 
 struct stream {
@@ -51,7 +54,7 @@ static bool still(uint64_t start_ns, uint64_t most_ns)
 
 /* -- GPUs and contexts -- */
 
-static struct td_context *find(const void *handle)
+static struct td_context *find_context(const void *handle)
 {
 	for (unsigned i = 0; i < TD_CONTEXT_MAX; i++)
 		if (handle && contexts[i].handle == handle)
@@ -114,8 +117,11 @@ static bool ask_gpu(const struct td_driver *driver, struct td_gpu_info *info)
 	return true;
 }
 
-/* The slot, or -1; *ret_new: the agent has not heard of this GPU, or not since its last context went. */
-static int add(void *handle, const struct td_gpu_info *info, bool created, bool *ret_new)
+/*
+ * Returns the slot, or -1. *ret_new: the agent has not heard of this GPU, or not since its last
+ * context ended.
+ */
+static int add_context(void *handle, const struct td_gpu_info *info, bool created, bool *ret_new)
 {
 	struct td_context *free = NULL;
 	int slot;
@@ -144,7 +150,7 @@ static bool find_now(const void *handle, struct td_context *ret)
 	const struct td_context *known;
 
 	td_lock_take(&table_lock);
-	known = find(handle);
+	known = find_context(handle);
 	if (known)
 		*ret = *known;
 	td_lock_drop(&table_lock);
@@ -152,8 +158,8 @@ static bool find_now(const void *handle, struct td_context *ret)
 }
 
 /*
- * The slot of a context that is known, or -1. One that is about to end may have done so, and this be another one with its handle: waits, boundedly, until that
- * is said.
+ * Returns the slot of a known context, or -1. A context that is about to end may have done so, and
+ * a new one may have its handle: this waits, boundedly, until that is settled.
  */
 static int find_settled(const void *handle)
 {
@@ -188,8 +194,8 @@ static int note_current(const struct td_driver *driver, void *handle, bool creat
 		return -1;
 	td_choose();
 	td_lock_take(&table_lock);
-	known = find(handle);
-	slot = known ? (int)known->slot : add(handle, &info, created, &is_new);
+	known = find_context(handle);
+	slot = known ? (int)known->slot : add_context(handle, &info, created, &is_new);
 	if (slot < 0)
 		why = gpu_count == TD_SLOT_MAX ? TD_UNGOVERNED_GPUS : TD_UNGOVERNED_CONTEXTS;
 	td_lock_drop(&table_lock);
@@ -222,7 +228,7 @@ int td_context_use(void)
 	return slot;
 }
 
-/* False: there is no current context, or it is not known. */
+/* Returns false if there is no current context, or it is not known. */
 static bool find_current(struct td_context *ret)
 {
 	return find_now(current(td_driver()), ret);
@@ -259,7 +265,10 @@ bool td_context_is_alive(uint64_t serial)
 	return alive;
 }
 
-/* Under the lock: no context that lives ends meanwhile, as who ends it says so first. Neither call waits. */
+/*
+ * Under the lock no living context ends, because the thread that ends one announces it first.
+ * Neither call waits.
+ */
 bool td_context_event_is_over(uint64_t serial, void *event)
 {
 	const struct td_context *known;
@@ -343,7 +352,7 @@ void td_context_gone(void *context)
 	bool last;
 
 	td_lock_take(&table_lock);
-	known = find(context);
+	known = find_context(context);
 	last = known && remove_context(known);
 	td_lock_drop(&table_lock);
 	td_captures_context_ended(context);
@@ -371,7 +380,7 @@ uint64_t td_context_leaving(void *context)
 	uint64_t serial;
 
 	td_lock_take(&table_lock);
-	known = find(context);
+	known = find_context(context);
 	serial = known ? known->serial : 0;
 	if (known)
 		known->leaving++;
@@ -429,7 +438,7 @@ bool td_context_claim(enum td_claim who, const struct td_context *context, bool 
 
 		atomic_store(&in_use[who], context->handle);
 		td_lock_take(&table_lock);
-		known = find(context->handle);
+		known = find_context(context->handle);
 		alive = known && known->serial == context->serial;
 		leaving = alive && known->leaving;
 		td_lock_drop(&table_lock);
@@ -504,7 +513,10 @@ void *td_context_stream_ends(void *stream)
 {
 	void *context = NULL;
 
-	/* The drain holds captures off while it uses the table's handles, and so the handles' end too. */
+	/*
+	 * The drain holds captures off while it uses the table's handles. Doing the same here keeps
+	 * the handles alive for it.
+	 */
 	(void)td_context_hold_captures();
 	td_lock_take(&table_lock);
 	for (unsigned i = 0; i < stream_top; i++) {

@@ -1,13 +1,16 @@
 /*
- * Waiting for the GPU; see drain.h.
+ * Waits for the GPU; see drain.h.
  *
- * Without a capture: cuCtxSynchronize, context by context. It also covers the streams that no other thread can name. With a capture open
- * anywhere in the process it would break that capture; then an event goes behind each known stream that does not capture (while no
- * capture can begin), and events are queried, in relaxed capture mode, until all have passed. Work on other threads' own default streams is
- * covered by the events that these threads leave at the gate; where one is missing, the pass goes on until the thread comes by or the
- * captures end. A pass that does not end is the agent's to report.
+ * Without a capture it calls cuCtxSynchronize, context by context, which also covers streams that
+ * no other thread can name. With a capture open anywhere in the process that call would break the
+ * capture. Then an event is recorded behind each known stream that does not capture, while no
+ * capture can begin, and the events are queried in relaxed capture mode until all have passed. Work
+ * on other threads' own default streams is covered by the events that these threads leave at the
+ * gate. Where such an event is missing, the pass goes on until the thread comes by or the captures
+ * end. The agent reports a pass that does not end.
  *
- * A context that answers with an error has no running work left, or none that could be waited for: it counts as drained.
+ * A context that answers with an error has no running work, or none that can be waited for: it
+ * counts as drained.
  */
 #include "preload/context/drain.h"
 
@@ -18,7 +21,7 @@
 #include "preload/base/futex.h"
 #include "preload/base/thread.h"
 #include "preload/context/context.h"
-#include "preload/context/slot.h"
+#include "preload/context/marker.h"
 #include "preload/driver/driver.h"
 
 #define STREAMS_MAX  256
@@ -37,7 +40,10 @@ static void pause_longer(uint64_t *pause_ns)
 		*pause_ns *= 2;
 }
 
-/* An event behind every stream that can be named and does not capture; false if some stream could not be covered. Captures are held off. */
+/*
+ * Records an event behind every stream that can be named and does not capture. False: some stream
+ * could not be covered. Captures are held off.
+ */
 static bool record_streams(
 	const struct td_driver *driver, const void *context, void **ret_events, unsigned *ret_count)
 {
@@ -45,8 +51,10 @@ static bool record_streams(
 	unsigned count = 0, used = 0;
 	bool covered = td_context_streams(context, handles + 1, STREAMS_MAX - 1, &count);
 
-	/* The legacy stream refuses while a blocking stream captures; its work is older than the capture then, and the end of the capture is waited
-	 * for. */
+	/*
+	 * The legacy stream refuses while a blocking stream captures. Its work is older than the
+	 * capture, so the end of the capture is waited for.
+	 */
 	handles[0] = TD_STREAM_LEGACY;
 	for (unsigned i = 0; i <= count; i++) {
 		int status = 0;
@@ -68,22 +76,28 @@ static bool record_streams(
 	return covered;
 }
 
-/* The events that threads left at the gate. Events of a thread that has ended stay valid: its slot keeps them. */
-static bool check_own_stream(struct td_slot *slot, void *arg)
+/*
+ * Checks the events that threads left at the gate. The events of a thread that has ended stay
+ * valid, because its marker keeps them.
+ */
+static bool check_own_stream(struct td_marker *marker, void *arg)
 {
 	bool *all = arg;
-	uint64_t marked = atomic_load(&slot->own_mark.launches);
+	uint64_t marked = atomic_load(&marker->own_mark.launches);
 
-	if (marked && td_context_event_is_over(slot->own_mark.context, slot->own_mark.event)) {
-		atomic_store(&slot->own_stream_done, marked);
-		atomic_store(&slot->own_mark.launches, 0);
+	if (marked && td_context_event_is_over(marker->own_mark.context, marker->own_mark.event)) {
+		atomic_store(&marker->own_stream_done, marked);
+		atomic_store(&marker->own_mark.launches, 0);
 	}
-	if (atomic_load(&slot->own_stream_done) != atomic_load(&slot->own_stream_launches))
+	if (atomic_load(&marker->own_stream_done) != atomic_load(&marker->own_stream_launches))
 		*all = false;
 	return true;
 }
 
-/* True: drained. False: captures have ended, or something cannot be covered this way: try again from the start. */
+/*
+ * True: drained. False: captures have ended or something cannot be covered; the caller starts
+ * again.
+ */
 static bool drain_beside_capture(const struct td_driver *driver, const void *context)
 {
 	static void *events[STREAMS_MAX]; /* one drain thread */
@@ -91,7 +105,10 @@ static bool drain_beside_capture(const struct td_driver *driver, const void *con
 	bool covered, all_own = true;
 	unsigned count;
 
-	/* A stream that does not capture yet, nor has joined a capture, may do so before its event is recorded: the event would be a part of the capture, and looking at it break it. */
+	/*
+	 * A stream may begin or join a capture before its event is recorded. The event would then
+	 * be part of the capture, and querying it would break the capture.
+	 */
 	if (td_context_hold_captures() || td_context_capture_is_beginning()) {
 		td_context_release_captures();
 		return false;
@@ -103,26 +120,26 @@ static bool drain_beside_capture(const struct td_driver *driver, const void *con
 			pause_longer(&pause_ns);
 		(void)driver->event_destroy(events[i]);
 	}
-	td_slot_each(check_own_stream, &all_own);
+	td_marker_each(check_own_stream, &all_own);
 	return covered && all_own;
 }
 
-static bool own_stream_snapshot(struct td_slot *slot, void *arg)
+static bool own_stream_snapshot(struct td_marker *marker, void *arg)
 {
 	(void)arg;
-	slot->own_seen = atomic_load(&slot->own_stream_launches);
+	marker->own_seen = atomic_load(&marker->own_stream_launches);
 	return true;
 }
 
-static bool own_stream_settle(struct td_slot *slot, void *arg)
+static bool own_stream_settle(struct td_marker *marker, void *arg)
 {
 	(void)arg;
-	atomic_store(&slot->own_stream_done, slot->own_seen);
-	atomic_store(&slot->own_mark.launches, 0);
+	atomic_store(&marker->own_stream_done, marker->own_seen);
+	atomic_store(&marker->own_mark.launches, 0);
 	return true;
 }
 
-/* One context, current on this thread. */
+/* Drains one context, which is current on this thread. */
 static void drain_context(const struct td_driver *driver, void *context)
 {
 	uint64_t pause_ns = PAUSE_MIN_NS;
@@ -142,13 +159,13 @@ static void drain_context(const struct td_driver *driver, void *context)
 	}
 }
 
-static void pass(const struct td_driver *driver)
+static void drain_all_contexts(const struct td_driver *driver)
 {
 	static struct td_context contexts[TD_CONTEXT_MAX];
 	unsigned count = td_context_list(contexts, TD_CONTEXT_MAX);
 	bool beside_capture = false;
 
-	td_slot_each(own_stream_snapshot, NULL);
+	td_marker_each(own_stream_snapshot, NULL);
 	for (unsigned i = 0; i < count; i++) {
 		void *popped;
 
@@ -162,7 +179,7 @@ static void pass(const struct td_driver *driver)
 		beside_capture = beside_capture || td_context_any_capture();
 	}
 	if (!beside_capture)
-		td_slot_each(own_stream_settle, NULL);
+		td_marker_each(own_stream_settle, NULL);
 }
 
 static void *drain_main(void *arg)
@@ -171,7 +188,7 @@ static void *drain_main(void *arg)
 	int mode = TD_CUDA_CAPTURE_RELAXED;
 
 	(void)arg;
-	td_slot_adopt_internal();
+	td_marker_adopt_internal();
 	(void)driver->thread_exchange_capture_mode(&mode);
 	for (;;) {
 		uint32_t rung = atomic_load(&bell);
@@ -184,7 +201,7 @@ static void *drain_main(void *arg)
 			td_futex_wait(&bell, rung, TD_NS_PER_S, false);
 			continue;
 		}
-		pass(driver);
+		drain_all_contexts(driver);
 		atomic_store(&done, ticket);
 		td_agent_wake();
 	}

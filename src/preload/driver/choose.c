@@ -1,4 +1,7 @@
-/* See choose.h. Who waits for the choice waits for a few attributes of the driver, which wait for nobody. */
+/*
+ * Chooses the backend; see choose.h. Waiting for the choice means waiting for a few driver
+ * attributes, which wait for nothing.
+ */
 #include "preload/driver/choose.h"
 
 #include <stdatomic.h>
@@ -28,7 +31,10 @@ static const char *const registering[] = {
 	"/dev/infiniband/uverbs", "/dev/hfi1_", "/dev/cxi", "/dev/nvidia-fs", "/dev/gdrdrv"};
 
 static struct td_lock lock = TD_LOCK_INIT(TD_RANK_CHOOSE);
-/* A child of fork does not inherit the descriptor by which files are listed or a connection made. */
+/*
+ * Held while files are listed or a connection is made, so that the child of a fork does not inherit
+ * the descriptor.
+ */
 static struct td_lock list_lock = TD_LOCK_INIT(TD_RANK_LIST);
 static _Atomic int state;
 static struct td_chooser chooser;
@@ -54,7 +60,7 @@ void td_choose_release_forks(void)
 	td_lock_drop(&list_lock);
 }
 
-/* With the lock. Is such a device open? Then `device` says which. */
+/* Is such a device open? `device` then names it. The caller holds the lock. */
 static bool is_registering(void)
 {
 	bool found;

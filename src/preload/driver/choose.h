@@ -30,7 +30,10 @@ struct td_chooser {
 	void (*stay)(void);
 };
 
-/* Once, at load. kind: as the user says, or TD_BACKEND_AUTO: then plain is in use until td_choose. */
+/*
+ * Called once, at load. kind is the user's choice, or TD_BACKEND_AUTO: then plain is in use until
+ * td_choose.
+ */
 void td_choose_init(uint8_t kind, const struct td_chooser *chooser);
 
 /* A GPU is about to be used for the first time. The driver is initialised. */
@@ -44,7 +47,7 @@ void td_choice_get(struct td_choice *ret);
  */
 void td_choose_look(void);
 
-/* For moments: no other thread forks in between. */
+/* Between these, held for moments, no other thread forks. */
 void td_choose_hold_forks(void);
 void td_choose_release_forks(void);
 

@@ -1,9 +1,9 @@
 /*
- * The driver as our own threads see it: the real functions, never our hooks. Published when the driver is loaded
- * (driver_real.c); a test publishes a fake.
+ * The driver for the library's own threads: the real functions, never our hooks. It is published
+ * when the driver is loaded (driver_real.c); tests publish a fake.
  *
- * Handles are opaque here and results are CUresult values: 0 is success. No entry is NULL: what the installed driver
- * lacks answers with an error.
+ * Handles are opaque here and results are CUresult values: 0 is success. No entry is NULL: a
+ * function that the installed driver lacks returns an error.
  */
 #pragma once
 
@@ -47,5 +47,5 @@ struct td_driver {
 const struct td_driver *td_driver(void);
 void td_driver_set(const struct td_driver *driver);
 
-/* Once libcuda.so.1 is loaded. */
+/* Called once libcuda.so.1 is loaded. */
 void td_driver_publish_real(void);

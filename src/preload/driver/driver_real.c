@@ -1,4 +1,7 @@
-/* The installed driver behind the table of driver.h. A call that it lacks (very old drivers) answers with an error. */
+/*
+ * Fills the table of driver.h from the installed driver. A call that it lacks (very old drivers)
+ * returns an error.
+ */
 #include "preload/driver/driver.h"
 #include "preload/driver/real.h"
 

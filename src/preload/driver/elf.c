@@ -1,6 +1,7 @@
 /*
- * Finds functions of libc in memory, without dlsym: we stand in for that one. Walks the loaded objects (dl_iterate_phdr) and looks a name
- * up in each one's GNU hash table, as the dynamic linker does. Works with glibc (dlsym in libc or libdl) and musl.
+ * Finds functions of libc in memory without dlsym, which the library replaces. It walks the loaded
+ * objects (dl_iterate_phdr) and looks a name up in each GNU hash table, as the dynamic linker does.
+ * It works with glibc (dlsym in libc or libdl) and musl.
  */
 #include <elf.h>
 #include <link.h>
@@ -12,7 +13,9 @@ void *(*td_libc_dlsym)(void *handle, const char *name);
 void *(*td_libc_dlvsym)(void *handle, const char *name, const char *version);
 void *(*td_libc_dlopen)(const char *name, int flags);
 
-/* By hand: a sanitizer stands in for libc's, and looks those up before it has them. */
+/*
+ * Compares without libc's strcmp: a sanitizer replaces that, and looks names up before it has it.
+ */
 bool td_is_same(const char *a, const char *b)
 {
 	for (; *a && *a == *b; a++)
@@ -49,7 +52,10 @@ struct tables {
 	const uint32_t *hash;
 };
 
-/* Dynamic entries hold addresses: relocated by glibc, relative to the object in musl and the vDSO. */
+/*
+ * Dynamic entries hold addresses. glibc relocates them; in musl and the vDSO they are relative to
+ * the object.
+ */
 static const void *pointer(ElfW(Addr) base, ElfW(Addr) value)
 {
 	return (const void *)(value < base ? value + base : value);

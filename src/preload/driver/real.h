@@ -1,6 +1,6 @@
 /*
- * The driver's own functions: td_real.cuLaunchKernel(...) calls NVIDIA's, never our wrapper. Filled by td_real_load() at the first use; a
- * symbol that the driver lacks is NULL.
+ * The driver's own functions: td_real.cuLaunchKernel(...) calls NVIDIA's, never our wrapper.
+ * td_real_load() fills it at the first use; a symbol that the driver lacks is NULL.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 #include "cuda/signatures.h"
 #include "cuda/types.h"
 
-/* In the order of cuda/symbols.h. */
+/* The entries are in the order of cuda/symbols.h. */
 struct td_real {
 #define SYMBOL(symbol, name, since, flavour, class, stream, kinds)                                 \
 	CUresult(*symbol) TD_PARAMS_##symbol;
@@ -23,17 +23,26 @@ extern struct td_real td_real;
 #include "preload/driver/hooks.def"
 #undef HOOK
 
-/* life.c: reads the settings. At load; a library whose own constructor uses the GPU may come before that, by cuInit. No thread is there yet. */
+/*
+ * life.c: reads the settings, at load. A library whose own constructor uses the GPU may call it
+ * earlier, by cuInit. No thread exists yet.
+ */
 void td_begin(void);
 /* init.c */
 void td_init_forked(void);
 
-/* 0 once libcuda.so.1 is loaded and its symbols are known; -1: there is no driver. Any thread, any number of times. */
+/*
+ * 0 once libcuda.so.1 is loaded and its symbols are known; -1: there is no driver. Any thread may
+ * call it, any number of times.
+ */
 int td_real_load(void);
 
-/* memory_hooks.c: while a stream captures the driver may refuse calls such as cuMemAlloc, and then ends the capture. CUDA_SUCCESS: it does not. */
+/*
+ * memory_hooks.c: while a stream captures, the driver may refuse calls such as cuMemAlloc and then
+ * ends the capture. CUDA_SUCCESS: it would not.
+ */
 CUresult td_refused_by_capture(void);
-/* Has a call conflicted with a capture? */
+/* Is this the result of a call that conflicts with a capture? */
 bool td_is_capture_error(CUresult r);
 
 /* libc's own, found without asking libc (elf.c). Set before anything of ours runs. */
@@ -41,7 +50,7 @@ extern void *(*td_libc_dlsym)(void *handle, const char *name);
 extern void *(*td_libc_dlvsym)(void *handle, const char *name, const char *version);
 extern void *(*td_libc_dlopen)(const char *name, int flags);
 void td_libc_find(void);
-/* Any other function of libc, or NULL. */
+/* Returns any other function of libc, or NULL. */
 void *td_libc_symbol(const char *name);
 /* strcmp(a, b) == 0, also where libc's may not be called yet. */
 bool td_is_same(const char *a, const char *b);

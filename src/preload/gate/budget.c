@@ -7,7 +7,10 @@
 #include "base/time.h"
 #include "proto/words.h"
 
-/* The most that idle time is worth later; and how far ahead work may be submitted, so that the GPU need not wait for us. */
+/*
+ * BURST_NS is the most GPU time that idle time can save up. AHEAD_NS is how far ahead work may be
+ * submitted, so that the GPU never waits for the host.
+ */
 #define BURST_NS (20 * TD_NS_PER_MS)
 #define AHEAD_NS (10 * TD_NS_PER_MS)
 
@@ -27,11 +30,17 @@
 /* The very first time holds what is done once, such as loading code: it costs no more than this. */
 #define FIRST_MAX_NS (5 * TD_NS_PER_MS)
 
-/* Of the first few that are not exact half is charged: where two programs take turns the other half was the other's, and a program that has one long piece of work now and
- * then would pay for the second one before it is known. */
+/*
+ * The first few inexact intervals are charged at half. Where two programs take turns, the other
+ * half was the other program's; and a program with one long piece of work now and then would
+ * otherwise pay for the second piece before its length is known.
+ */
 
-/* Shorter intervals than expected are followed quickly, longer ones slowly, and very slowly if they may hold time of others: not at all if moments alone will show
- * it. Of the first few the shortest counts. */
+/*
+ * The estimate follows shorter intervals quickly and longer ones slowly. It follows intervals that
+ * may hold others' time very slowly, and not at all where moments alone will show the true length.
+ * Of the first few intervals the shortest counts.
+ */
 #define FALL_SHARE  4
 #define ALONE_SHARE 4
 #define RISE_SHARE  16
@@ -39,7 +48,10 @@
 /* A host that is kept from submitting in the middle of its work leaves a gap that looks exact. */
 #define OUTLIER 3
 
-/* Work up to here is short: what it may save up is BURST. The longest piece is forgotten by so much with each that is shorter. */
+/*
+ * Work up to SHORT_NS is short and may save up BURST_NS. Each shorter piece lowers the remembered
+ * longest piece by one part in FORGET_SHARE.
+ */
 #define SHORT_NS     (5 * TD_NS_PER_MS)
 #define FORGET_SHARE 64
 #define SAVED_MAX_NS (5 * TD_NS_PER_S)
@@ -74,7 +86,7 @@ static void note_length(struct td_budget *budget, uint64_t gpu_ns)
 	atomic_store_explicit(&budget->longest_ns, gpu_ns, memory_order_relaxed);
 }
 
-/* What idle time may be worth at most. */
+/* Returns the most GPU time that idle time can save up. */
 static uint64_t burst_ns(struct td_budget *budget, uint32_t duty_ppm)
 {
 	uint64_t longest = atomic_load_explicit(&budget->longest_ns, memory_order_relaxed), saved;
@@ -87,7 +99,10 @@ static uint64_t burst_ns(struct td_budget *budget, uint32_t duty_ppm)
 	return saved > BURST_NS ? saved : BURST_NS;
 }
 
-/* Before a piece that is longer than those before it, more idle time should have been kept than was. */
+/*
+ * A piece longer than all before it would have been allowed a larger burst. Returns the idle time
+ * that should have been kept for it.
+ */
 static uint64_t kept_after_all(
 	struct td_budget *budget, uint64_t burst_before_ns, uint32_t duty_ppm)
 {
@@ -128,7 +143,10 @@ uint64_t td_budget_wait_ns(
 
 	if (until > now_ns + AHEAD_NS)
 		return until - now_ns - AHEAD_NS;
-	/* What was not used until now is forgotten but for the burst. If another thread has just charged, it is forgotten next time. */
+	/*
+	 * Idle time beyond the burst is forgotten. If another thread has just charged, the next
+	 * call forgets it.
+	 */
 	if (until + burst < now_ns &&
 		atomic_compare_exchange_strong_explicit(&budget->paid_until_ns, &paid,
 			paid + (now_ns - burst - until), memory_order_relaxed,
@@ -143,7 +161,10 @@ static uint64_t tag_of(uint32_t hash)
 	return hash / TD_SOLO_SETS & (UINT64_MAX >> TAG_SHIFT);
 }
 
-/* Its own, else one that is free, else the one that it may replace. Threads that meet here may put it into two: then either is as good. */
+/*
+ * Returns the work's own place, else a free one, else the one that it may replace. Two threads may
+ * enter the same work twice; either entry is good.
+ */
 static _Atomic uint64_t *find_place(_Atomic uint64_t *places, uint32_t hash)
 {
 	_Atomic uint64_t *set = &places[hash % TD_SOLO_SETS * TD_SOLO_WAYS], *free = NULL;
@@ -160,7 +181,7 @@ static _Atomic uint64_t *find_place(_Atomic uint64_t *places, uint32_t hash)
 	return free ? free : &set[tag % TD_SOLO_WAYS];
 }
 
-/* 0: it has none. */
+/* Returns the entry of the work; 0: there is none. */
 static uint64_t entry_of(const _Atomic uint64_t *places, uint32_t hash)
 {
 	uint64_t seen = atomic_load_explicit(

@@ -10,7 +10,10 @@
 #include "preload/gate/pacer.h"
 #include "proto/words.h"
 
-/* It begins here, and has a younger event after so long: distances in floats are exact to 60 ns until then. */
+/*
+ * The clock starts at EPOCH_NS and moves to a younger event every REBASE_NS: within that time,
+ * distances in floats are exact to 60 ns.
+ */
 #define EPOCH_NS  (3600 * TD_NS_PER_S)
 #define REBASE_NS (1.0 * TD_NS_PER_S)
 
@@ -55,7 +58,7 @@ void *td_clock_set(int gpu, uint64_t context, const struct td_driver *driver, vo
 	pthread_mutex_unlock(&clock->lock);
 	alive = td_context_is_alive(before);
 	pthread_mutex_lock(&clock->lock);
-	/* Not one that another thread has set meanwhile. */
+	/* Another thread may have set a base meanwhile, which stays. */
 	if (!clock->base || (clock->context == before && before != context && !alive)) {
 		clock->context = context;
 		clock->base = event;

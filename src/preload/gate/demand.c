@@ -34,7 +34,9 @@ struct td_demand td_demand_of(uint64_t blocks, uint32_t blocks_per_sm, uint32_t 
 	rest = blocks % room;
 	if (!waves)
 		demand.core_ppm = (uint32_t)(rest * PPM / room);
-	/* All SMs have a block in each full wave. The blocks of the last one are dealt out evenly. */
+	/*
+	 * All SMs have a block in each full wave. The blocks of the last one are dealt out evenly.
+	 */
 	if (rest && rest < sms)
 		demand.active_ppm = (uint32_t)((double)PPM * ((double)waves + (double)rest / sms) /
 					       (double)(waves + 1));

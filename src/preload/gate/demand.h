@@ -1,5 +1,5 @@
 /*
- * What a kernel asks of a GPU, and how long it takes alone: the arithmetic of the meter.
+ * A kernel's demand of a GPU, and how long it takes alone: the arithmetic of the meter.
  *
  * SM activity is the share of the SMs that have a block, over the time in which the kernel runs
  * (MuxFlow 4.1). Core demand is the share of the blocks that the GPU could hold of this kernel
@@ -7,10 +7,10 @@
  * grid, block and dynamic shared memory.
  *
  * The time alone is learnt from launches between two events. Such an interval is exact where the
- * stream was still busy when the kernel came; else it holds the time from the event to the launch,
- * which is subtracted as far as it is known; and beside other programs it may hold their time.
+ * stream was still busy when the kernel came. Otherwise it holds the time from the event to the
+ * launch, which is subtracted as far as it is known. Beside other programs it may hold their time.
  *
- * Pure.
+ * The functions are pure.
  */
 #pragma once
 
@@ -37,14 +37,14 @@ uint64_t td_shape_blocks(const struct td_shape *shape);
 #define TD_KEY_BUSY 1u
 uint64_t td_shape_key(const void *context, const struct td_shape *shape);
 
-/* What is known of an interval. */
+/* How sure a sample is. */
 enum td_sample_kind {
 	TD_SAMPLE_EXACT,  /* the kernel took that long */
 	TD_SAMPLE_DRY,    /* the stream had run dry; the gap is subtracted as far as it is known */
 	TD_SAMPLE_SHARED, /* it may hold the time of other programs */
 };
 
-/* What is learnt of a kind's time alone, in one word; 0: nothing yet. */
+/* A kind's time alone as learnt so far, in one word; 0: nothing yet. */
 uint64_t td_solo_learn(uint64_t solo, uint64_t sample_ns, enum td_sample_kind kind);
 uint64_t td_solo_ns(uint64_t solo);
 /*

@@ -1,4 +1,4 @@
-/* What is new, one piece at a time; see fresh.h. */
+/* New work is tried one piece at a time; see fresh.h. */
 #include "preload/gate/fresh.h"
 
 #include <stdatomic.h>
@@ -9,7 +9,10 @@
 #include "preload/gate/pacer.h"
 
 #define UNNAMED_SHARE 8
-/* While none of what is new is seen to end, the next comes after so much of the time that the first has been in flight; not before, and not long after. */
+/*
+ * While the first new piece is in flight and has not ended, the next is let in after NEW_TIMES the
+ * time that the first has been in flight, within these bounds.
+ */
 #define NEW_TIMES       4
 #define NEW_WAIT_MIN_NS (50 * TD_NS_PER_MS)
 #define NEW_WAIT_MAX_NS (1 * TD_NS_PER_S)
@@ -17,7 +20,7 @@
 #define LOOK_NS (500 * TD_NS_PER_US)
 #define HELD_NS (50 * TD_NS_PER_MS)
 
-static void say(uint32_t set, uint32_t clear)
+static void publish_state(uint32_t set, uint32_t clear)
 {
 	uint32_t before = atomic_load_explicit(&td_meter.page.fresh, memory_order_relaxed);
 
@@ -55,7 +58,7 @@ void td_fresh_note_unnamed(uint32_t hash, uint64_t ns)
 	atomic_store_explicit(unnamed(hash), ns, memory_order_relaxed);
 }
 
-/* One of ours is tried. */
+/* Is a new piece of this process being tried? */
 static bool is_trying(uint64_t now_ns)
 {
 	return atomic_load_explicit(&td_pacer.new_since_ns, memory_order_relaxed) &&
@@ -69,7 +72,7 @@ uint64_t td_fresh_wait_ns(uint32_t hash, uint64_t now_ns)
 	if (td_fresh_likely_ns(hash) ||
 		(!trying && !atomic_load_explicit(&td_gate.page.hold_new, memory_order_relaxed)))
 		return 0;
-	say(TD_FRESH_BIT_WAITS, 0);
+	publish_state(TD_FRESH_BIT_WAITS, 0);
 	return atomic_load_explicit(&td_pacer.new_since_ns, memory_order_relaxed) ? LOOK_NS
 										  : HELD_NS;
 }
@@ -90,7 +93,7 @@ void td_fresh_submitted(uint32_t hash, uint64_t now_ns)
 	atomic_store_explicit(&td_pacer.new_next_ns, now_ns + wait, memory_order_relaxed);
 	atomic_fetch_add_explicit(
 		&td_meter.page.fresh, 1u << TD_FRESH_TRIES_SHIFT, memory_order_relaxed);
-	say(TD_FRESH_BIT_IN_FLIGHT, TD_FRESH_BIT_WAITS);
+	publish_state(TD_FRESH_BIT_IN_FLIGHT, TD_FRESH_BIT_WAITS);
 }
 
 /* Something that came later has ended: what is in flight does not keep the GPU. */
@@ -101,7 +104,7 @@ void td_fresh_ended(const struct td_window_mark *mark)
 	if (!first || mark->submitted_ns < first)
 		return;
 	atomic_store_explicit(&td_pacer.new_since_ns, 0, memory_order_relaxed);
-	say(0, TD_FRESH_BIT_IN_FLIGHT);
+	publish_state(0, TD_FRESH_BIT_IN_FLIGHT);
 }
 
 void td_fresh_forked(void)

@@ -1,8 +1,9 @@
 /*
- * The gate's slow ways, and the pages under the word.
+ * The slow paths of the gate, and the pages that hold the gate word.
  *
- * A page is exchanged by mapping over it, which is one step for every other thread: it loads the old word or the new one. A thread that
- * sleeps on the old page's futex is woken through a second mapping of that page, and looks again; its sleep is bounded anyway.
+ * A page is exchanged by mapping another over it, which is atomic for every other thread: it loads
+ * the old word or the new one. A thread that sleeps on the old page's futex is woken through a
+ * second mapping of that page, and loads the word again; its sleep is bounded in any case.
  */
 #include "preload/gate/gate.h"
 
@@ -26,17 +27,20 @@
 
 /* A sleeper looks again at least this often. */
 #define RECHECK_NS (200 * TD_NS_PER_MS)
-/* What was stored before this long is seen by all processors, without a fence. */
+/* A store that is older than this is visible to all processors without a fence. */
 #define MARKS_ARRIVE_NS (10 * TD_NS_PER_MS)
 
 union td_gate_static td_gate __attribute__((aligned(TD_GATE_SPAN)));
 union td_meter_static td_meter __attribute__((aligned(TD_GATE_SPAN)));
 _Atomic bool td_gate_fenced;
-struct td_slot td_slot_inert;
+struct td_marker td_marker_inert;
 
-/* Of the daemon's gate page while it is mapped; NULL: the page is private. The agent's. */
+/* A second mapping of the daemon's gate page, owned by the agent; NULL: the page is private. */
 static struct td_gate_page *alias;
-/* Something was mapped over the static pages, or is about to be. The agent's; the child of a fork looks at it. */
+/*
+ * True once the static pages have been mapped over, or are about to be. The agent writes it; the
+ * child of a fork reads it.
+ */
 static _Atomic bool exchanged;
 
 /* Submissions of a thread that uses the shared slot, nested ones included. */
@@ -54,14 +58,14 @@ void td_gate_init(void)
 
 bool td_gate_disabled(void)
 {
-	return td_settings.disabled || (td_slot_self && td_slot_self->internal);
+	return td_settings.disabled || (td_marker_self && td_marker_self->internal);
 }
 
 /* -- threads -- */
 
-static void mark(struct td_slot *slot)
+static void mark(struct td_marker *slot)
 {
-	if (slot == &td_slot_shared)
+	if (slot == &td_marker_shared)
 		atomic_fetch_add(&slot->depth, TD_DEPTH_SHARED);
 	else
 		atomic_store_explicit(&slot->depth, 1, memory_order_relaxed);
@@ -69,22 +73,22 @@ static void mark(struct td_slot *slot)
 	td_fence();
 }
 
-static void unmark(struct td_slot *slot)
+static void unmark(struct td_marker *slot)
 {
-	if (slot == &td_slot_shared)
+	if (slot == &td_marker_shared)
 		atomic_fetch_sub(&slot->depth, TD_DEPTH_SHARED);
 	else
 		atomic_store_explicit(&slot->depth, 0, memory_order_release);
 }
 
-static void count(struct td_slot *slot, void *stream)
+static void count_launch(struct td_marker *slot, void *stream)
 {
 	atomic_fetch_add_explicit(&slot->launches, 1, memory_order_relaxed);
 	if (stream == TD_STREAM_PER_THREAD)
 		atomic_fetch_add_explicit(&slot->own_stream_launches, 1, memory_order_relaxed);
 }
 
-static void wait_closed(struct td_slot *slot, uint32_t word)
+static void wait_closed(struct td_marker *slot, uint32_t word)
 {
 	td_client_waits(true);
 	td_context_mark_own_stream(slot);
@@ -107,7 +111,7 @@ static bool is_paced(uint32_t word)
 		       atomic_load_explicit(&td_gate.page.duty_ppm, memory_order_relaxed));
 }
 
-/* Such a bit of a daemon that knows of no steps is part of its count of changes. */
+/* A daemon that knows no steps uses this bit as a part of its count of changes. */
 static void note_step(uint32_t kind)
 {
 	int saved = errno;
@@ -122,8 +126,8 @@ static void note_step(uint32_t kind)
 void td_gate_note_wait(uint32_t kind)
 {
 	/* Behind a wait the launches before it have ended. */
-	if (td_slot_self)
-		td_slot_self->meter.wait = 0;
+	if (td_marker_self)
+		td_marker_self->meter.wait = 0;
 	if (td_gate_word() & TD_WORD_STEPS)
 		note_step(kind);
 }
@@ -135,10 +139,11 @@ static bool goes_into_graph(void *stream)
 }
 
 /*
- * Returns with the slot marked. What goes into a graph does not go onto the GPU, so it passes a closed gate. But a copy or a set that is captured, or a node
- * that is made of one, names memory, which a driver looks up there and then: it waits until all of that is mapped.
+ * Returns with the slot marked. Captured work does not go onto the GPU, so it passes a closed gate.
+ * A captured copy or set, or a graph node made of one, names memory that the driver looks up at
+ * once: it waits until all memory is mapped.
  */
-static void pass(struct td_slot *slot, void *stream, uint32_t kind)
+static void wait_at_gate(struct td_marker *slot, void *stream, uint32_t kind)
 {
 	bool captured = goes_into_graph(stream), names_memory = kind & TD_SUBMIT_CALL;
 	struct td_pace pace = {0};
@@ -168,7 +173,7 @@ static void pass(struct td_slot *slot, void *stream, uint32_t kind)
 		}
 		if (captured)
 			return;
-		if (slot == &td_slot_shared)
+		if (slot == &td_marker_shared)
 			break;
 		if (word & (TD_WORD_WINDOW | TD_WORD_DUTY))
 			atomic_fetch_or_explicit(
@@ -183,14 +188,14 @@ static void pass(struct td_slot *slot, void *stream, uint32_t kind)
 		unmark(slot);
 		td_pace_sleep(&pace, slot, word);
 	}
-	count(slot, stream);
+	count_launch(slot, stream);
 	if (td_gate_word() & TD_WORD_STEPS)
 		note_step(kind);
 }
 
 void td_gate_await(void)
 {
-	struct td_slot *slot = td_slot_claim();
+	struct td_marker *slot = td_marker_claim();
 	uint32_t word = td_gate_word();
 	int saved = errno;
 
@@ -202,7 +207,7 @@ void td_gate_await(void)
 }
 
 /* The gate is open and the work is only to be metered: as quick as can be. The slot is marked. */
-static bool pass_metered(struct td_slot *slot, void *stream, uint32_t kind)
+static bool pass_metered(struct td_marker *slot, void *stream, uint32_t kind)
 {
 	uint32_t word = td_gate_word();
 	int saved;
@@ -229,71 +234,72 @@ static bool pass_metered(struct td_slot *slot, void *stream, uint32_t kind)
 	return true;
 }
 
-struct td_slot *td_gate_enter_slow(struct td_slot *slot, void *stream, uint32_t kind)
+struct td_marker *td_gate_enter_slow(struct td_marker *slot, void *stream, uint32_t kind)
 {
 	uint32_t depth = atomic_load_explicit(&slot->depth, memory_order_relaxed) - 1;
 	int saved;
 
+	/* Inside another submission, or ours: the outer one has been let through. */
 	if (depth || slot->internal)
-		return slot; /* inside another submission, or ours: the outer one has been let through */
+		return slot;
 	if (pass_metered(slot, stream, kind))
 		return slot;
 	saved = errno;
 	unmark(slot);
-	pass(slot, td_submit_stream(stream, kind), kind);
+	wait_at_gate(slot, td_submit_stream(stream, kind), kind);
 	errno = saved;
 	return slot;
 }
 
 /* A thread's first submission, and every one of a thread that has no slot. */
-struct td_slot *td_gate_enter_first(void *stream, uint32_t kind)
+struct td_marker *td_gate_enter_first(void *stream, uint32_t kind)
 {
 	int saved = errno;
-	struct td_slot *slot;
+	struct td_marker *slot;
 
 	if (td_settings.disabled)
-		return &td_slot_inert;
-	slot = td_slot_claim();
-	if (slot == &td_slot_shared) {
+		return &td_marker_inert;
+	slot = td_marker_claim();
+	if (slot == &td_marker_shared) {
 		if (!shared_depth++) {
 			td_context_use();
-			pass(slot, td_submit_stream(stream, kind), kind);
+			wait_at_gate(slot, td_submit_stream(stream, kind), kind);
 		}
 	} else {
 		td_context_use();
-		pass(slot, td_submit_stream(stream, kind), kind);
+		wait_at_gate(slot, td_submit_stream(stream, kind), kind);
 	}
 	errno = saved;
 	return slot;
 }
 
-struct td_slot *td_gate_enter_naming(void)
+struct td_marker *td_gate_enter_naming(void)
 {
-	struct td_slot *slot = td_slot_self;
+	struct td_marker *slot = td_marker_self;
 	int saved = errno;
 
 	if (td_settings.disabled)
-		return &td_slot_inert;
+		return &td_marker_inert;
 	if (!slot) {
-		slot = td_slot_claim();
+		slot = td_marker_claim();
 		td_context_use();
 	}
-	if (slot == &td_slot_shared ? !shared_depth++ : !slot->depth && !slot->internal)
-		pass(slot, NULL, TD_SUBMIT_CALL);
-	else if (slot != &td_slot_shared)
+	if (slot == &td_marker_shared ? !shared_depth++ : !slot->depth && !slot->internal)
+		wait_at_gate(slot, NULL, TD_SUBMIT_CALL);
+	else if (slot != &td_marker_shared)
 		atomic_fetch_add_explicit(&slot->depth, 1, memory_order_relaxed);
 	errno = saved;
 	return slot;
 }
 
-void td_gate_leave_slow(struct td_slot *slot)
+void td_gate_leave_slow(struct td_marker *slot)
 {
 	uint32_t depth;
 	int saved = errno;
 
-	if (slot == &td_slot_inert)
+	if (slot == &td_marker_inert)
 		return;
-	if (slot == &td_slot_shared) {
+	if (slot == &td_marker_shared) {
 		if (!--shared_depth)
 			unmark(slot);
 		return;
@@ -318,14 +324,20 @@ static void *map_fd(int fd, int protection)
 
 static int move_over(void *from, void *to)
 {
-	/* One step for everybody else: what is at `to` is replaced under the address space's lock. */
+	/*
+	 * mremap replaces what is at `to` under the address space's lock, so other threads see one
+	 * step.
+	 */
 	if (mremap(from, TD_PAGE_BYTES, TD_PAGE_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, to) ==
 		MAP_FAILED)
 		return -errno;
 	return 0;
 }
 
-/* In this order: the child of a fork in between is not to unmap what another thread of the parent has there by then. */
+/*
+ * alias is cleared before the mapping goes. Otherwise the child of a fork in between could unmap an
+ * address that another thread of the parent has reused.
+ */
 static void drop_alias(void)
 {
 	struct td_gate_page *gone = alias;
@@ -458,12 +470,15 @@ void td_gate_forked(void)
 {
 	shared_depth = 0;
 	td_gate_init();
-	/* The parent's agent may have been exchanging the pages: whose they are is not known then, nor whether they can be written to. */
+	/*
+	 * The parent's agent may have been exchanging the pages when the process forked. Then it is
+	 * unknown whose they are and whether they are writable.
+	 */
 	if (!atomic_load(&exchanged)) {
 		td_gate_write(0);
 		memset(&td_meter, 0, sizeof(td_meter.page));
 	} else if (!map_private(0, 0)) {
 		drop_alias();
 	}
-	/* Else memory is so short that the child stays behind its parent's gate. */
+	/* If memory is too short, the child stays behind its parent's gate. */
 }

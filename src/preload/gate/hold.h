@@ -1,6 +1,8 @@
 /*
- * How long the process has been held for a moment alone of another (policy/node/alone.h). Its threads ask at any time, and about moments that follow each other at once: number and
- * time are one word, so that no thread takes the time of the last moment for that of this one.
+ * The time for which this process has been held while another one has a moment alone
+ * (policy/node/alone.h). Threads ask at any time, and moments may follow each other directly. The
+ * moment's number and the time are one word, so that no thread takes the time of one moment for
+ * another's.
  *
  * Atomics only, no clock.
  */

@@ -21,13 +21,13 @@
 
 #define SETS 256u
 #define WAYS 4u
-/* What a thread has metered goes to the page after so much time, or so many launches. */
+/* A thread writes its metered time to the page after this time or number of launches. */
 #define FLUSH_NS       (200 * (int64_t)TD_NS_PER_US)
 #define FLUSH_LAUNCHES 64u
 /* Launches between two looks at a sample that is under way. */
 #define PAUSE_MIN 1u
 #define PAUSE_MAX 128u
-/* Beside work that takes longer than this, a look at each launch costs nothing. */
+/* Work that takes longer than this makes a query at each launch negligible. */
 #define LONG_NS (500 * TD_NS_PER_US)
 #define PPM     1000000u
 
@@ -272,7 +272,7 @@ static bool has_events(const struct td_driver *driver, struct td_meter_sample *s
 	return sample->start && sample->end;
 }
 
-/* True: the launch to come has an event in front of it. */
+/* True: an event was recorded in front of the coming launch. */
 static bool start_sample(struct td_meter_thread *meter, const struct td_driver *driver,
 	struct kind *kind, uint64_t key, void *stream)
 {
@@ -350,7 +350,7 @@ static bool has_duty(void)
 }
 
 void td_meter_launch(
-	struct td_slot *slot, void *stream, uint32_t kind, const struct td_shape *shape)
+	struct td_marker *slot, void *stream, uint32_t kind, const struct td_shape *shape)
 {
 	const struct td_driver *driver = td_driver();
 	int saved = errno;
@@ -374,7 +374,7 @@ void td_meter_launch(
 }
 
 /* The stream was busy until now if the event in front of the launch has not come yet. */
-void td_meter_launched(struct td_slot *slot)
+void td_meter_launched(struct td_marker *slot)
 {
 	const struct td_driver *driver = td_driver();
 	struct td_meter_thread *meter = &slot->meter;
@@ -402,7 +402,7 @@ void td_meter_forget(void)
 }
 
 /* Samples that are under way are not looked at any more. */
-void td_meter_thread_ends(struct td_slot *slot)
+void td_meter_thread_ends(struct td_marker *slot)
 {
 	struct td_meter_thread *meter = &slot->meter;
 

@@ -1,12 +1,12 @@
 /*
  * The meter: GPU time, SM activity and core demand of a process, into its meter page
- * (proto/gate_page.h). It is on while the gate word says TD_WORD_WINDOW or TD_WORD_DUTY; a window of
- * TD_WINDOW_METER asks for nothing else. While it is off it costs nothing and creates no event.
+ * (proto/gate_page.h). It is on while the gate word says TD_WORD_WINDOW or TD_WORD_DUTY; a window
+ * of TD_WINDOW_METER asks for nothing else. While it is off it costs nothing and creates no event.
  *
- * Each launch is charged the time that its kind (demand.h) takes alone. That time is learnt: now and
- * then a launch is put between two events, which are queried at later launches and never waited for.
- * Launches of a kind whose time is not known yet are charged once it is. Work of several streams
- * that overlaps counts for each of them.
+ * Each launch is charged the time that its kind (demand.h) takes alone. That time is learnt: now
+ * and then a launch is put between two events, which are queried at later launches and never waited
+ * for. Launches of a kind whose time is not known yet are charged once it is. Work of several
+ * streams that overlaps counts for each of them.
  *
  * Under a duty pace.c measures the GPU time, by its own events; the meter then adds only what part
  * of the GPU each launch uses.
@@ -16,30 +16,32 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "preload/context/slot.h"
+#include "preload/context/marker.h"
 #include "preload/gate/demand.h"
 
-/* Is the submission that the thread is in to be metered? Not one within another. */
-static inline bool td_meter_is_on(const struct td_slot *slot)
+/* Is the thread's submission metered? A submission within another one is not. */
+static inline bool td_meter_is_on(const struct td_marker *marker)
 {
-	return (atomic_load_explicit(&slot->depth, memory_order_relaxed) & ~TD_DEPTH_PACED) ==
+	return (atomic_load_explicit(&marker->depth, memory_order_relaxed) & ~TD_DEPTH_PACED) ==
 	       (1 | TD_DEPTH_METERED);
 }
 
-/* Between td_gate_enter and the launch. stream: as the call named it. Keeps errno. */
+/* Called between td_gate_enter and the launch. stream is as the call named it. Keeps errno. */
 void td_meter_launch(
-	struct td_slot *slot, void *stream, uint32_t kind, const struct td_shape *shape);
+	struct td_marker *marker, void *stream, uint32_t kind, const struct td_shape *shape);
 
 /* The launch has been made. */
-void td_meter_launched(struct td_slot *slot);
+void td_meter_launched(struct td_marker *marker);
 
-/* Under a duty: work of this thread was measured, of which so much was active and demanded. */
+/*
+ * Under a duty: records measured work of this thread, with how much of it was active and demanded.
+ */
 void td_meter_pay(int gpu, uint64_t gpu_ns, uint64_t active_ns, uint64_t core_ns);
 
 /* Code is about to be unloaded, or a context to end: their handles may come to name others. */
 void td_meter_forget(void);
 
-void td_meter_thread_ends(struct td_slot *slot);
+void td_meter_thread_ends(struct td_marker *marker);
 
-/* In the child of a fork. */
+/* Called in the child of a fork. */
 void td_meter_forked(void);

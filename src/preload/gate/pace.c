@@ -1,21 +1,24 @@
 /*
- * Pacing: see pace.h; the arithmetic is window.c's.
+ * Pacing by events; see pace.h. The arithmetic is in window.c.
  *
- * An event goes in right behind a submission, while the program is still in the call and its stream certainly exists. A process that uses
- * programmatic dependent launches is treated differently, because an event between two of them would keep them from overlapping: there the
- * event goes in before the next submission, if that is on the same stream and not itself dependent; otherwise none does, and those submissions are
- * not counted. Nothing is ever recorded on a capturing stream.
+ * An event is recorded directly behind a submission, while the program is still in the call and its
+ * stream certainly exists. Programmatic dependent launches are an exception, because an event
+ * between two of them would keep them from overlapping. There the event is recorded before the next
+ * submission, if that is on the same stream and not itself dependent; otherwise none is, and those
+ * submissions are not counted. Nothing is ever recorded on a capturing stream.
  *
- * Under a duty that would be a way around it, so there dependent launches wait as others do, and an event goes in behind them as behind others: behind each
- * of a new kind, and one for each MARK_NS of work. What follows it begins when what is in front has ended, which the driver allows: it costs one overlap in each
- * millisecond of those who have a duty.
+ * Under a duty, uncounted submissions would evade it. So dependent launches wait as others do
+ * there, and an event follows each new kind and each MARK_NS of work. The following launch begins
+ * when the one in front has ended, which the driver allows. This costs one overlap per millisecond
+ * for programs under a duty.
  *
- * While the duty bounds us, the time that work takes is measured: from an event in front of it where the stream had run dry, else from the mark
- * before it. Work of several streams or threads that overlapped is counted once: clock.h.
+ * While the duty bounds the process, the time of work is measured from an event in front of it
+ * where the stream had run dry, else from the mark before it. Overlapping work of several streams
+ * or threads is counted once (clock.h).
  *
- * In a pause of somebody protected the duty does not count what will be over when the pause ends, as far as that is known, nor what the window has room for: the rest waits for the duty, or the next pause.
- *
- * A wait is bounded: work that itself waits for this thread must not stop the program.
+ * While a guaranteed job pauses, the duty does not count work that ends before the pause does, nor
+ * work that fits the window. Other work waits for the duty or for the next pause. Every wait is
+ * bounded: work on the GPU may itself wait for this thread.
  */
 #include "preload/gate/pace.h"
 
@@ -38,18 +41,20 @@
 #define WAIT_WINDOWS 8 /* the longest wait, in windows */
 #define WAIT_USUAL   4 /* and in what is in flight, as long as that usually takes */
 #define WAIT_MAX_NS  (10 * TD_NS_PER_S)
-/* While there is a duty: known work between two marks; what new work is expected to take; the window. */
+/* Under a duty, MARK_NS is the known work between two marks, and new work counts as NEW_NS. */
 #define MARK_NS          (1 * TD_NS_PER_MS)
 #define MARKS_PER_WINDOW 4
 #define MARK_MIN_NS      (100 * TD_NS_PER_US) /* where the window is less */
 #define NEW_NS           (2 * TD_NS_PER_MS)
 #define NEW_MAX_NS       (20 * TD_NS_PER_MS) /* while it is in flight */
 #define DUTY_WINDOW_NS   (20 * TD_NS_PER_MS)
-/* While held for another's moment alone: so often it is looked whether the GPU has run dry. */
+/*
+ * While held for another's moment alone, this is how often it checks whether the GPU has run dry.
+ */
 #define HOLD_LOOK_NS (500 * TD_NS_PER_US)
 /* Several programs share the GPU. */
 #define DRY_TIMES 4
-/* What is known is looked at again after so long. */
+/* A known time is measured again after this long. */
 #define RECHECK_NS (5 * TD_NS_PER_S)
 /* After such a pause the GPU may have run dry in the middle of what a mark would measure. */
 #define GAP_NS (200 * TD_NS_PER_US)
@@ -74,7 +79,7 @@ static void expect(struct td_window *window, struct td_window_mark *mark, uint64
 	mark->expected_ns = ns;
 }
 
-/* Of the GPU, what the submissions since the last mark use over their time. */
+/* Returns the share of the GPU that the submissions since the last mark use, over their time. */
 static uint32_t average_ppm(const struct td_window *window, uint64_t sum)
 {
 	return window->unmarked_ns ? (uint32_t)(sum / window->unmarked_ns) : 0;
@@ -87,7 +92,7 @@ static void clear_unmarked(struct td_window *window)
 	window->unmarked_core = 0;
 }
 
-static void marked(struct td_window *window, struct td_window_mark *mark)
+static void note_mark(struct td_window *window, struct td_window_mark *mark)
 {
 	uint64_t ns;
 
@@ -99,7 +104,7 @@ static void marked(struct td_window *window, struct td_window_mark *mark)
 	if (mark->alone)
 		atomic_store_explicit(&td_pacer.let_through, mark->alone, memory_order_relaxed);
 	ns = td_fresh_likely_ns(mark->hash);
-	/* What is new may be long: not much of it at once. */
+	/* New work may be long, so little of it is let in at once. */
 	if (!ns)
 		ns = window->unmarked_ns > NEW_NS ? window->unmarked_ns : NEW_NS;
 	mark->active_ppm = average_ppm(window, window->unmarked_active);
@@ -108,7 +113,10 @@ static void marked(struct td_window *window, struct td_window_mark *mark)
 	expect(window, mark, ns);
 }
 
-/* Events belong to a context. After a change of context what was in flight in the other is no longer followed. */
+/*
+ * Forgets the work of another context: an event belongs to its context, so work in flight there is
+ * no longer followed.
+ */
 static void start_over(struct td_window *window, uint64_t context)
 {
 	for (unsigned i = 0; i < TD_WINDOW_MARKS; i++) {
@@ -124,7 +132,7 @@ static void start_over(struct td_window *window, uint64_t context)
 	window->gpu = td_context_slot();
 }
 
-/* What the work in front of the oldest mark took; 0: not known. */
+/* Returns the time of the work in front of the oldest mark; 0: not known. */
 static uint64_t elapsed_ns(const struct td_driver *driver, const struct td_window *window,
 	const struct td_window_mark *mark)
 {
@@ -144,7 +152,7 @@ static bool was_alone(const struct td_window_mark *mark)
 	       mark->alone == atomic_load_explicit(&td_gate.page.alone, memory_order_relaxed);
 }
 
-/* Behind a piece of work whose own time is not known for certain, or has not been looked at for long. */
+/* Notes that the time of this work is a guess, or has not been measured for long. */
 static void note_guess(uint32_t hash)
 {
 	uint64_t now = td_time_now_ns();
@@ -186,7 +194,7 @@ static void pay(const struct td_window *window, uint64_t gpu_ns, uint32_t duty, 
 	td_meter_pay(window->gpu, gpu_ns, part_ns(gpu_ns, active_ppm), part_ns(gpu_ns, core_ppm));
 }
 
-/* How long such work may take. Of copies of about the same size one number stands for all. */
+/* Records how long such work may take. Copies of about the same size share one number. */
 static void note_length(const struct td_window_mark *mark, uint64_t elapsed_ns, uint32_t rivals)
 {
 	if (!td_fresh_has_name(mark->hash))
@@ -197,8 +205,9 @@ static void note_length(const struct td_window_mark *mark, uint64_t elapsed_ns, 
 }
 
 /*
- * While there is a duty: what it took without the time of others, 0: not known. Charged is, of the span that it took, what no thread has paid for, and no
- * more than that; where it is not known, what lies behind the latest end that the thread has seen.
+ * While there is a duty: returns the work's time without others' time; 0: not known. The charge is
+ * the part of its span that no thread has paid for, at most its time. Where the time is not known,
+ * the charge is the part behind the latest end that this thread has seen.
  */
 static uint64_t charge(const struct td_window *window, const struct td_driver *driver,
 	const struct td_window_mark *mark, uint64_t elapsed_ns)
@@ -211,7 +220,7 @@ static uint64_t charge(const struct td_window *window, const struct td_driver *d
 
 	if (!duty || window->gpu < 0)
 		return elapsed_ns;
-	/* Of copies nothing is known: they cost what they took. */
+	/* A copy's solo time is not known: it costs the time that it took. */
 	if (ns && td_fresh_has_name(mark->hash))
 		ns = solo_ns(mark, ns, rivals);
 	/* Measured or not: there is no more to wait for. */
@@ -222,17 +231,23 @@ static uint64_t charge(const struct td_window *window, const struct td_driver *d
 		note_length(mark, elapsed_ns, rivals);
 	if (is_new)
 		longest = td_lengths_expect(&td_pacer.lengths, mark->hash);
-	/* That it was one of those that come rarely is seen now; the next comes as long after it. */
+	/*
+	 * A new piece of work proved to be of the rare long kind. The next of that kind comes as
+	 * long after it.
+	 */
 	td_pause_note_long(is_new ? elapsed_ns : 0, td_time_now_ns());
 	if (mark->free) {
-		/* In a pause there is room for the next that is as short; one that is not is to be paid for like any. */
+		/*
+		 * In a pause there is room for the next piece that is as short. A longer one is
+		 * paid for in the normal way.
+		 */
 		spent = longest > ns ? longest : ns ? ns : NEW_NS;
 		td_budget_spend(&td_pacer.budgets[window->gpu], spent, duty, td_time_now_ns());
 		return ns;
 	}
 	price = ns ? ns : mark->submissions * window->estimate_ns;
 	beyond = td_clock_between_ns(driver, window->done_event, mark->event);
-	/* Beside other programs a span holds their time, too. */
+	/* Beside other programs, a span also holds their time. */
 	if (!rivals && td_clock_find_fresh(window->gpu, window->context, driver, mark->event,
 			       elapsed_ns ? elapsed_ns : price, &fresh))
 		price = fresh < price ? fresh : price;
@@ -242,7 +257,10 @@ static uint64_t charge(const struct td_window *window, const struct td_driver *d
 	return ns;
 }
 
-/* Takes out what has completed. An event that cannot be asked (its context is gone) counts as complete. */
+/*
+ * Removes completed marks. An event that cannot be queried, because its context is gone, counts as
+ * complete.
+ */
 static void take_out(struct td_window *window, const struct td_driver *driver)
 {
 	struct td_window_mark *mark;
@@ -265,7 +283,10 @@ static void take_out(struct td_window *window, const struct td_driver *driver)
 	}
 }
 
-/* What is new is at least as long as it has been in flight; but not so long that nothing else could come in, as it may wait for that. */
+/*
+ * New work is at least as long as it has been in flight. The estimate is capped so that other work
+ * can still come in: the new work may wait for it.
+ */
 static void expect_longer(struct td_window *window, uint64_t now_ns)
 {
 	struct td_window_mark *mark = td_window_oldest(window);
@@ -279,7 +300,10 @@ static void expect_longer(struct td_window *window, uint64_t now_ns)
 		expect(window, mark, age);
 }
 
-/* To look at an event is refused, and breaks the capture, while any thread captures in the usual mode; but not to a thread in the relaxed one. */
+/*
+ * The driver refuses to query an event, and breaks the capture, while any thread captures in global
+ * mode. A thread in relaxed mode may query.
+ */
 static void reap(struct td_window *window, const struct td_driver *driver)
 {
 	int before = td_window_oldest(window) ? td_context_relax() : -1;
@@ -295,8 +319,8 @@ static void reap(struct td_window *window, const struct td_driver *driver)
 		td_pause_dry(window, td_time_now_ns());
 }
 
-/* What is not followed any more is paid for by the estimate. */
-static void forget(struct td_window *window)
+/* Work that is no longer followed is charged at its estimate. */
+static void stop_following(struct td_window *window)
 {
 	uint32_t duty = atomic_load_explicit(&td_pacer.duty_ppm, memory_order_relaxed);
 	struct td_window_mark *mark = td_window_next_mark(window);
@@ -305,7 +329,7 @@ static void forget(struct td_window *window)
 		pay(window, window->unmarked_ns, duty, average_ppm(window, window->unmarked_active),
 			average_ppm(window, window->unmarked_core));
 	clear_unmarked(window);
-	/* What it was recorded in front of is what is forgotten. */
+	/* The mark was recorded in front of work that is forgotten now. */
 	if (mark)
 		mark->started = false;
 	td_window_forget_unmarked(window);
@@ -319,16 +343,16 @@ static void record(struct td_window *window, const struct td_driver *driver)
 		return;
 	if (!mark->event && driver->event_create(&mark->event, 0)) {
 		mark->event = NULL;
-		forget(window); /* what cannot be followed is not waited for */
+		stop_following(window); /* what cannot be followed is not waited for */
 		return;
 	}
 	if (driver->event_record(mark->event, window->last_stream))
-		forget(window);
+		stop_following(window);
 	else
-		marked(window, mark);
+		note_mark(window, mark);
 }
 
-/* In front of work that does not follow other work of ours at once. */
+/* Records an event in front of work that does not directly follow other work of this process. */
 static void record_start(struct td_window *window, const struct td_driver *driver, void *stream)
 {
 	struct td_window_mark *mark = td_window_next_mark(window);
@@ -367,7 +391,7 @@ static void record_late(struct td_window *window, const struct td_driver *driver
 	uint32_t kind, uint64_t window_ns)
 {
 	if (stream != window->last_stream)
-		forget(window);
+		stop_following(window);
 	else if (!(kind & TD_SUBMIT_DEPENDENT) && td_window_mark_due(window, window_ns))
 		record(window, driver);
 }
@@ -391,7 +415,7 @@ static uint32_t note_duty(uint32_t word)
 	return now;
 }
 
-/* 0: now. */
+/* Returns 0 if the submission may go now. */
 static uint64_t wait_for_budget_ns(const struct td_window *window, uint32_t duty)
 {
 	return window->gpu < 0
@@ -401,13 +425,19 @@ static uint64_t wait_for_budget_ns(const struct td_window *window, uint32_t duty
 				 duty, td_time_now_ns());
 }
 
-/* No event of ours comes between launches that depend on each other. A duty has to know what they take: then there is one now and then. */
+/*
+ * May dependent launches overlap, with no event of ours between them? Under a duty their time must
+ * be known, so events are recorded now and then.
+ */
 static bool leaves_overlap(uint32_t duty)
 {
 	return !duty && atomic_load_explicit(&td_pacer.dependent_seen, memory_order_relaxed);
 }
 
-/* What has no mark is never seen to end: with a duty short work has few, and a length that was once taken for long would have all of it waited for. */
+/*
+ * Estimates the end of work without a mark. Under a duty, short work has few marks, and a length
+ * once overestimated would be waited for in full.
+ */
 static void end_unmarked(struct td_window *window, const struct td_driver *driver, void *stream)
 {
 	if (!window->unmarked || td_window_oldest(window))
@@ -415,11 +445,14 @@ static void end_unmarked(struct td_window *window, const struct td_driver *drive
 	if (stream == window->last_stream)
 		record(window, driver);
 	else
-		forget(window);
+		stop_following(window);
 	recount(window);
 }
 
-/* Other threads look at what they have in flight when they come back: until then what they had has ended when there was several times the time for it. */
+/*
+ * Other threads look at their work in flight only when they come back. Their work counts as ended
+ * after several times its estimate.
+ */
 static bool are_others_dry(uint64_t now_ns)
 {
 	uint64_t expected = atomic_load_explicit(&td_pacer.expected_ns, memory_order_relaxed);
@@ -437,7 +470,7 @@ static uint64_t mark_ns(uint64_t window_ns)
 	return ns > MARK_MIN_NS ? ns : MARK_MIN_NS;
 }
 
-/* It is not to be taken for shorter than it may be. */
+/* An estimate here must not be too short. */
 static uint64_t longest_ns(uint32_t work)
 {
 	uint32_t hash = td_window_hash(work);
@@ -449,8 +482,9 @@ static uint64_t longest_ns(uint32_t work)
 }
 
 /*
- * What belongs to one mark goes together, as it is no more than mark_ns: a pause of ours within it would be measured as work, or what is in front of it be guessed. One of the program's own
- * ends it, and so does longer work: that has a mark of its own, and is asked for by itself.
+ * Work of one mark (mark_ns) is submitted without pauses of ours: a pause would be measured as
+ * work, or spoil the interval in front. A pause of the program ends the mark. Longer work has a
+ * mark of its own.
  */
 static bool is_within_mark(struct td_window *window, const struct td_driver *driver,
 	const void *stream, uint32_t work, uint64_t window_ns)
@@ -465,7 +499,10 @@ static bool is_within_mark(struct td_window *window, const struct td_driver *dri
 	return false;
 }
 
-/* Another's moment alone: nothing is submitted, and the daemon hears when nothing of ours is under way. */
+/*
+ * During another process's moment alone nothing is submitted. Tells the daemon when nothing of this
+ * process is in flight.
+ */
 static bool is_held(struct td_window *window, const struct td_driver *driver, void *stream)
 {
 	uint32_t hold = atomic_load_explicit(&td_gate.page.hold, memory_order_relaxed);
@@ -489,7 +526,10 @@ static bool may_be_measured(struct td_window *window)
 	       td_window_next_mark(window);
 }
 
-/* How long a duty makes it wait; 0: not at all. In a moment alone a piece is let through before its time, and paid for after it. */
+/*
+ * Returns how long the duty delays the submission; 0: not at all. In a moment alone a piece passes
+ * early and is paid for afterwards.
+ */
 static uint64_t duty_wait_ns(struct td_pace *pace, struct td_window *window,
 	const struct td_driver *driver, void *stream, uint32_t word, uint32_t work)
 {
@@ -511,7 +551,7 @@ static uint64_t duty_wait_ns(struct td_pace *pace, struct td_window *window,
 		return 0;
 	wait = td_pause_wait_long_ns(ns, wait, now);
 	if (atomic_load_explicit(&td_gate.page.pause_until_ns, memory_order_relaxed)) {
-		/* It may be once what is in flight has ended. */
+		/* The work may be submitted once the work in flight has ended. */
 		end_unmarked(window, driver, stream);
 		wait = td_pause_wait_ns(window, wait, now);
 	}
@@ -522,10 +562,10 @@ static uint64_t duty_wait_ns(struct td_pace *pace, struct td_window *window,
 		       : wait;
 }
 
-bool td_pace_may_submit(struct td_pace *pace, struct td_slot *slot, void *stream, uint32_t kind)
+bool td_pace_may_submit(struct td_pace *pace, struct td_marker *marker, void *stream, uint32_t kind)
 {
 	const struct td_driver *driver = td_driver();
-	struct td_window *window = &slot->window;
+	struct td_window *window = &marker->window;
 	uint32_t word = td_gate_word(), duty = note_duty(word);
 	uint32_t work = td_submit_as_work(kind);
 	uint64_t context;
@@ -557,7 +597,7 @@ bool td_pace_may_submit(struct td_pace *pace, struct td_slot *slot, void *stream
 		return false;
 	}
 	if (duty && window->unmarked && !within)
-		forget(window);
+		stop_following(window);
 	if (!duty && !window->unmarked)
 		window->free = true;
 	if (duty && !within && !pace->free)
@@ -574,37 +614,38 @@ bool td_pace_may_submit(struct td_pace *pace, struct td_slot *slot, void *stream
 	return true;
 }
 
-void td_pace_sleep(struct td_pace *pace, const struct td_slot *slot, uint32_t word)
+void td_pace_sleep(struct td_pace *pace, const struct td_marker *marker, uint32_t word)
 {
 	uint64_t now_ns = td_time_now_ns(), most = WAIT_WINDOWS * pace->window_ns,
-		 usual = WAIT_USUAL * td_window_in_flight_ns(&slot->window);
+		 usual = WAIT_USUAL * td_window_in_flight_ns(&marker->window);
 
 	if (pace->wait_ns) {
-		/* Another word, such as another duty, ends it. */
+		/* Another word, such as another duty, ends the wait. */
 		td_futex_wait(&td_gate.page.word, word,
 			pace->wait_ns < WAIT_MIN_NS ? pace->wait_ns : WAIT_MIN_NS, true);
 		return;
 	}
-	/* What is in flight may be long, and end: then it is not what it waits for. */
+	/* Work in flight may be long and end soon. */
 	if (most < usual)
 		most = usual < WAIT_MAX_NS ? usual : WAIT_MAX_NS;
 	if (!pace->deadline_ns)
 		pace->deadline_ns = now_ns + (most > WAIT_MIN_NS ? most : WAIT_MIN_NS);
 	pace->past = now_ns >= pace->deadline_ns;
 	if (!pace->past)
-		td_time_sleep_until_ns(now_ns + td_window_pause_ns(&slot->window, pace->window_ns));
+		td_time_sleep_until_ns(
+			now_ns + td_window_pause_ns(&marker->window, pace->window_ns));
 }
 
 /*
- * While there is a duty: what is new gets a mark of its own, so that its length is known before there is much of it; the rest one for each
- * mark_ns of what it will take.
+ * Under a duty: new work gets a mark of its own, so that its length is known before there is much
+ * of it. Other work gets a mark for each mark_ns of estimated time.
  */
 static bool duty_mark_due(struct td_window *window, uint64_t window_ns)
 {
 	uint32_t hash = td_window_hash(window->work);
 	uint64_t ns = td_fresh_likely_ns(hash);
 
-	/* Also where there is no mark left for it, and it is paid for by this. */
+	/* This also holds where there is no mark left for it; then it is paid for here. */
 	window->unmarked_ns += ns ? ns : NEW_NS;
 	window->unmarked_active += (ns ? ns : NEW_NS) * window->active_ppm;
 	window->unmarked_core += (ns ? ns : NEW_NS) * window->core_ppm;
@@ -613,10 +654,10 @@ static bool duty_mark_due(struct td_window *window, uint64_t window_ns)
 	return !td_solo_expect(&td_pacer.solo, hash) || window->unmarked_ns >= mark_ns(window_ns);
 }
 
-void td_pace_submitted(struct td_slot *slot)
+void td_pace_submitted(struct td_marker *marker)
 {
 	const struct td_driver *driver = td_driver();
-	struct td_window *window = &slot->window;
+	struct td_window *window = &marker->window;
 	bool due;
 
 	if (!window->context)
@@ -631,16 +672,16 @@ void td_pace_submitted(struct td_slot *slot)
 	recount(window);
 }
 
-void td_pace_thread_ends(struct td_slot *slot)
+void td_pace_thread_ends(struct td_marker *marker)
 {
-	struct td_window *window = &slot->window;
+	struct td_window *window = &marker->window;
 
 	for (unsigned i = 0; i < TD_WINDOW_MARKS; i++)
 		expect(window, &window->marks[i], 0);
 	atomic_fetch_sub_explicit(&td_pacer.process_ns, window->counted_ns, memory_order_relaxed);
 	window->counted_ns = 0;
 	td_pause_abandoned(window);
-	td_meter_thread_ends(slot);
+	td_meter_thread_ends(marker);
 }
 
 void td_pace_forked(void)

@@ -1,11 +1,13 @@
-/* The driver side of window and duty: events around submissions, queried before the next one, and short sleeps. Only while TD_WORD_WINDOW or
- * TD_WORD_DUTY is set. */
+/*
+ * The driver side of window and duty: events around submissions, queried before the next one, and
+ * short sleeps. It runs only while TD_WORD_WINDOW or TD_WORD_DUTY is set.
+ */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct td_slot;
+struct td_marker;
 
 /* One submission on its way through the window. Zeroed at the start. */
 struct td_pace {
@@ -16,12 +18,16 @@ struct td_pace {
 	bool free;        /* the duty does not count it */
 };
 
-/* With the slot marked. False: sleep (unmarked) and ask again. word: of the gate, as it was asked under. */
-bool td_pace_may_submit(struct td_pace *pace, struct td_slot *slot, void *stream, uint32_t kind);
-void td_pace_sleep(struct td_pace *pace, const struct td_slot *slot, uint32_t word);
+/*
+ * Asks with the marker marked. False: unmark, sleep and ask again. word is the gate word under
+ * which the thread asks.
+ */
+bool td_pace_may_submit(
+	struct td_pace *pace, struct td_marker *marker, void *stream, uint32_t kind);
+void td_pace_sleep(struct td_pace *pace, const struct td_marker *marker, uint32_t word);
 
 /* The submission that was let through has been made. */
-void td_pace_submitted(struct td_slot *slot);
+void td_pace_submitted(struct td_marker *marker);
 
-/* In the child of a fork. */
+/* Called in the child of a fork. */
 void td_pace_forked(void);

@@ -1,4 +1,7 @@
-/* What a process knows of its own work on GPUs while it has a window or a duty: pace.c's, pause.c's and clock.c's, which the models of tests have several of. */
+/*
+ * The state of a process about its own work on GPUs while it has a window or a duty. pace.c,
+ * pause.c and clock.c use it; tests model several processes, so it is a struct.
+ */
 #pragma once
 
 #include <pthread.h>
@@ -23,23 +26,31 @@ struct td_clock {
 
 struct td_pacer {
 	/* pace.c's */
-	_Atomic uint64_t
-		process_ns; /* sum of counted_ns over all threads: estimated time of the process's work in flight */
-	_Atomic uint64_t
-		expected_ns; /* the same, of what has a mark, by what such work took before: what the budget counts */
+	/* Sum of counted_ns over all threads: the estimated time of work in flight. */
+	_Atomic uint64_t process_ns;
+	/* The same for work with a mark, by earlier times: the budget counts this. */
+	_Atomic uint64_t expected_ns;
 	_Atomic bool dependent_seen;
 	struct td_budget budgets[TD_SLOT_MAX];
 	struct td_solo solo;
 	struct td_lengths lengths;
 	_Atomic uint32_t duty_ppm;      /* of the duty in force; 0: none */
 	_Atomic uint32_t last_duty_ppm; /* the last one that was */
-	/* By size: a copy, or another piece of which nothing else is known, took so long; 0: not known. */
+	/*
+	 * The time of a copy, or of other work known only by its size, by that size; 0: not known.
+	 */
 	_Atomic uint64_t unnamed_ns[TD_WINDOW_SIZES];
 	_Atomic uint64_t submitted_ns; /* when the process submitted last, under a duty */
-	_Atomic uint64_t
-		new_since_ns; /* the first of what is new and not seen to end was let in then; 0: there is none; and the next one may be then */
+	/*
+	 * When the first new piece that has not ended was let in; 0: there is none. And when the
+	 * next may be.
+	 */
+	_Atomic uint64_t new_since_ns;
 	_Atomic uint64_t new_next_ns;
-	/* Moments alone: the one that holds us up; the number of the last one that let a piece of work through before its time, and when one was measured. */
+	/*
+	 * Moments alone: the moment that holds this process; the number of the last moment that let
+	 * a piece pass early; and when a moment was last measured.
+	 */
 	td_hold held;
 	_Atomic uint32_t let_through;
 	_Atomic uint64_t measured_ns;
@@ -47,8 +58,8 @@ struct td_pacer {
 	/* pause.c's */
 	_Atomic uint64_t busy_until_ns; /* by estimate, all of the process's work is done then */
 	_Atomic(const struct td_window *) last; /* who has submitted last */
-	_Atomic uint64_t
-		long_since_ns; /* when the duty let in the last of those that come rarely; 0: none yet */
+	/* When the duty last let in a rare long piece; 0: never. */
+	_Atomic uint64_t long_since_ns;
 
 	struct td_clock clocks[TD_SLOT_MAX];
 };

@@ -1,4 +1,4 @@
-/* What a pause leaves; see pause.h. */
+/* The duty during a pause of a guaranteed job; see pause.h. */
 #include "preload/gate/pause.h"
 
 #include <stdatomic.h>
@@ -8,7 +8,10 @@
 #include "preload/base/page.h"
 #include "preload/gate/pacer.h"
 
-/* So much may be in flight when more is let in that is longer than the window, so that the GPU need not wait for us. */
+/*
+ * At most this much may be in flight when work longer than the window is let in, so that the GPU
+ * does not wait for the host.
+ */
 #define AHEAD_NS (1 * TD_NS_PER_MS)
 #define LOOK_MIN (20 * TD_NS_PER_US)
 #define LOOK_MAX (1 * TD_NS_PER_MS)

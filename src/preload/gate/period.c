@@ -1,4 +1,7 @@
-/* The period of a stream of work; see period.h. Everything is integers, so that it is the same everywhere. */
+/*
+ * Finds the period of a stream of work; see period.h. All arithmetic is in integers, so it is the
+ * same on every machine.
+ */
 #include "preload/gate/period.h"
 
 #include <string.h>
@@ -40,7 +43,7 @@ static uint16_t index_of(const struct td_period *period, const struct td_period_
 	return (uint16_t)(mark - period->marks + 1);
 }
 
-static struct td_period_mark *find(struct td_period *period, uint32_t signature)
+static struct td_period_mark *find_mark(struct td_period *period, uint32_t signature)
 {
 	struct td_period_mark *mark = at(period, *bucket_of(period, signature));
 
@@ -79,7 +82,8 @@ static void unchain(struct td_period *period, struct td_period_mark *mark)
 	*link = mark->chain;
 }
 
-static struct td_period_mark *add(struct td_period *period, uint32_t signature, uint64_t now_ns)
+static struct td_period_mark *add_mark(
+	struct td_period *period, uint32_t signature, uint64_t now_ns)
 {
 	struct td_period_mark *mark;
 	uint16_t *bucket = bucket_of(period, signature);
@@ -105,7 +109,10 @@ static struct td_period_mark *add(struct td_period *period, uint32_t signature, 
 
 /* -- intervals -- */
 
-/* What occurred since the mark's last occurrence, and the mark. Returns how many. */
+/*
+ * Gathers the signatures that occurred since the mark's last occurrence, and the mark. Returns how
+ * many.
+ */
 static uint32_t gather(
 	struct td_period *period, const struct td_period_mark *mark, uint64_t set[WORDS])
 {
@@ -164,8 +171,12 @@ static void learn(struct td_period_mark *mark, uint64_t ns, uint64_t events)
 	mark->votes = (uint8_t)(mark->votes + (mark->votes < VOTES_MAX));
 }
 
-/* An interval of the mark ends now: is it like most of those before? What is usual is outvoted after a while. */
-static bool judge(struct td_period *period, struct td_period_mark *mark, uint64_t now_ns)
+/*
+ * An interval of the mark ends now. Is it like most of those before? A lasting change outvotes the
+ * old pattern after a while.
+ */
+static bool is_interval_regular(
+	struct td_period *period, struct td_period_mark *mark, uint64_t now_ns)
 {
 	uint64_t set[WORDS], ns = now_ns - mark->began_ns,
 			     events = period->events - mark->began_event;
@@ -229,18 +240,18 @@ static bool is_better(
 enum td_period_verdict td_period_event(
 	struct td_period *period, uint32_t signature, uint64_t now_ns, struct td_period_step *ret)
 {
-	struct td_period_mark *mark = find(period, signature);
+	struct td_period_mark *mark = find_mark(period, signature);
 	uint64_t took_ns;
 	bool ends, regular;
 
 	period->events++;
 	if (!mark) {
-		add(period, signature, now_ns);
+		add_mark(period, signature, now_ns);
 		return TD_PERIOD_NOTHING;
 	}
 	ends = now_ns - mark->last_ns >= TD_PERIOD_MIN_NS;
 	took_ns = now_ns - mark->began_ns;
-	regular = ends && judge(period, mark, now_ns);
+	regular = ends && is_interval_regular(period, mark, now_ns);
 	mark->last_ns = now_ns;
 	if (period->newest != index_of(period, mark)) {
 		take_out(period, mark);

@@ -1,23 +1,31 @@
 /*
- * Where do the steps of an unmodified program end? Training repeats the same launches, copies and synchronisations, step after step; so the
- * period of that stream is the step (AntMan 2.3: "mini-batches apply mostly similar computations").
+ * Finds where the steps of an unmodified program end. Training repeats the same launches, copies
+ * and synchronisations in each step, so the period of that stream is the step (AntMan 2.3:
+ * "mini-batches apply mostly similar computations").
  *
- * Input is a stream of signatures (which function, which kind of copy, which synchronisation; neither sizes nor grids, which vary with the
- * data) and times. Each signature is tried as the mark of a step's end: an interval between two of its occurrences is regular if about the
- * same set of signatures occurred within it as usual, about as many of them, in less than four times the usual time. Of those whose regular
- * intervals cover most of the time, the one is taken that varies least; among equals the shortest period. So
- *  - a layer that repeats within a step covers but a part of it, and is no step;
- *  - an interval that holds a validation, a checkpoint or a pause is not regular, and no step ends with it;
- *  - while the work is another (validation), its own period is found, as steps of another unit; training is known again by its second step.
- * Occurrences closer than TD_PERIOD_MIN_NS are one: work that is queued at once. Intervals longer than TD_PERIOD_MAX_NS are no steps: epochs with
- * their validations are as regular, and cover all of the time.
+ * The input is a stream of signatures and times. A signature says which function, kind of copy or
+ * synchronisation it is; sizes and grids are left out, as they vary with the data. Each signature
+ * is tried as the mark of a step's end. An interval between two of its occurrences is regular if
+ * about the usual set of signatures occurred within it, about as many of them, in less than four
+ * times the usual time. Of the marks whose regular intervals cover most of the time, the one that
+ * varies least is taken; among equals, the one with the shortest period. Therefore:
+ * - a layer that repeats within a step covers only a part of the step, and is no step;
+ * - an interval with a validation, a checkpoint or a pause is not regular, and no step ends with
+ *   it;
+ * - during validation another period is found, as steps of another unit; training is recognised
+ *   again by its second step.
  *
- * The unit names the mark: times of one unit can be compared. Gradient accumulation may be seen as steps of one micro-batch each: a
- * shorter period that is as regular serves as well to tell whether the job is disturbed.
+ * Occurrences closer than TD_PERIOD_MIN_NS count as one: that work was queued at once. Intervals
+ * longer than TD_PERIOD_MAX_NS are no steps: epochs with their validations are as regular, and
+ * cover all of the time.
  *
- * Pure: the time is a parameter. An event costs a look-up and a move in a list; once per signature and millisecond at most also a walk
- * over the signatures since its last occurrence. Memory is the struct; signatures beyond TD_PERIOD_SIGNATURES replace the one that was
- * not seen for longest.
+ * The unit names the mark; times of one unit can be compared. Gradient accumulation may appear as
+ * steps of one micro-batch each, which shows just as well whether the job is disturbed.
+ *
+ * The functions are pure: the time is a parameter. An event costs a look-up and a move in a list,
+ * and at most once per signature and millisecond a walk over the signatures since its last
+ * occurrence. All memory is in the struct. Beyond TD_PERIOD_SIGNATURES, a new signature replaces
+ * the one not seen for longest.
  */
 #pragma once
 
@@ -67,6 +75,9 @@ struct td_period_step {
 	uint32_t sure_ppm; /* regular intervals among the last ones */
 };
 
-/* A signature, any value, at a time that never decreases. *ret is written unless NOTHING is returned. */
+/*
+ * Feeds a signature (any value) at a time that never decreases. *ret is written unless NOTHING is
+ * returned.
+ */
 enum td_period_verdict td_period_event(
 	struct td_period *period, uint32_t signature, uint64_t now_ns, struct td_period_step *ret);

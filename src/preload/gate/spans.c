@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static void drop(struct td_spans *spans, uint32_t i)
+static void remove_span(struct td_spans *spans, uint32_t i)
 {
 	uint32_t behind = --spans->count - i;
 
@@ -18,7 +18,7 @@ static void insert(struct td_spans *spans, uint64_t from, uint64_t to)
 	if (spans->count == TD_SPANS && from < spans->from[0])
 		return;
 	if (spans->count == TD_SPANS)
-		drop(spans, 0);
+		remove_span(spans, 0);
 	while (i < spans->count && spans->from[i] < from)
 		i++;
 	memmove(&spans->from[i + 1], &spans->from[i], (spans->count - i) * sizeof(spans->from[0]));
@@ -45,7 +45,7 @@ uint64_t td_spans_add(struct td_spans *spans, uint64_t from, uint64_t to)
 		fresh -= (b < to ? b : to) - (a > from ? a : from);
 		whole_from = a < whole_from ? a : whole_from;
 		whole_to = b > whole_to ? b : whole_to;
-		drop(spans, i);
+		remove_span(spans, i);
 	}
 	insert(spans, whole_from, whole_to);
 	return fresh;

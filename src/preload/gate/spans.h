@@ -11,5 +11,8 @@ struct td_spans {
 	uint32_t count;
 };
 
-/* From here on from..to is accounted for. Returns how much of it was not before; what was forgotten, because it is long ago, counts as not. */
+/*
+ * Accounts for from..to and returns how much of it was not accounted for before. A span that was
+ * forgotten because of its age counts as not accounted for.
+ */
 uint64_t td_spans_add(struct td_spans *spans, uint64_t from, uint64_t to);

@@ -19,7 +19,7 @@
 
 static struct td_lock lock = TD_LOCK_INIT(TD_RANK_STEPS);
 
-/* All of it guarded by lock. */
+/* The lock guards all of it. */
 static struct {
 	struct td_period period;
 	bool told;                  /* by the program */
@@ -31,7 +31,10 @@ static struct {
 	bool changed;
 } self;
 
-/* Of each slot: since the present step began, and in the last one. A change that meets a step's end counts for either. */
+/*
+ * For each GPU: the memory since the present step began, and in the last step. A change at the very
+ * end of a step may count in either.
+ */
 static struct {
 	_Atomic uint64_t backend_bytes, outside_bytes; /* now */
 	_Atomic uint64_t peak_bytes, least_bytes, last_peak_bytes, last_least_bytes;
@@ -145,7 +148,7 @@ static void end_step(uint64_t step_ns, uint64_t now_ns)
 	self.untaken++;
 }
 
-/* Is it time for the agent to look? */
+/* Is it time to wake the agent? */
 static bool is_wake_due(uint64_t now_ns)
 {
 	if (!atomic_load_explicit(&td_gate.page.steps, memory_order_relaxed) ||

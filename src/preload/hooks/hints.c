@@ -1,4 +1,4 @@
-/* What a program asks and tells by include/tandem/tandem.h about its memory. Steps: steps.c. */
+/* The functions of include/tandem/tandem.h about memory. steps.c has those about steps. */
 #include <errno.h>
 #include <stddef.h>
 

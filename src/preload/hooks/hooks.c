@@ -1,4 +1,7 @@
-/* Wrappers with a behaviour of their own: copies that wait, captures, streams, contexts. The table that names them is hooks.def. */
+/*
+ * Hooks with a behaviour of their own: copies that wait, captures, streams, contexts. hooks.def
+ * lists them.
+ */
 #include "cuda/symbols.h"
 #include "preload/base/sizes.h"
 #include "preload/base/thread.h"
@@ -10,30 +13,31 @@
 #include "preload/outside/reach.h"
 
 /*
- * A copy between host and device that waits is submitted by its asynchronous form in the default stream and awaited outside the gate, so
- * that closing need not wait for it. Not while anything captures: the two forms differ there, so the program gets the one that it called. Not for
- * cuMemcpy either, which does not wait when both sides are on the device.
+ * A waiting copy between host and device is submitted by its asynchronous form in the default
+ * stream and awaited outside the gate, so that closing need not wait for it. While anything
+ * captures, the two forms differ, so the program gets the form that it called. cuMemcpy is left out
+ * because it does not wait when both sides are on the device.
  */
 #define WAITING(symbol) (TD_SUBMIT_CALL | TD_SYMBOL_##symbol << TD_SUBMIT_WORK_SHIFT)
 #define WAITING_COPY(symbol, async, own_stream, null_stream)                                       \
 	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
 	{                                                                                          \
-		struct td_slot *slot;                                                              \
+		struct td_marker *marker;                                                          \
 		CUresult r;                                                                        \
 		if (TD_REACHES(symbol)) {                                                          \
 			r = td_reach_refuse(null_stream, own_stream, true);                        \
 			if (r)                                                                     \
 				return r;                                                          \
 		}                                                                                  \
-		slot = td_gate_enter(null_stream,                                                  \
+		marker = td_gate_enter(null_stream,                                                \
 			(own_stream) | WAITING(symbol) | td_submit_size(TD_SIZE(symbol)));         \
 		if (td_context_any_capture() || !td_real.async) {                                  \
 			r = td_real.symbol TD_ARGS_##symbol;                                       \
-			td_gate_leave(slot);                                                       \
+			td_gate_leave(marker);                                                     \
 			return r;                                                                  \
 		}                                                                                  \
 		r = td_real.async(a0, a1, a2, null_stream);                                        \
-		td_gate_leave(slot);                                                               \
+		td_gate_leave(marker);                                                             \
 		return r ? r : td_real.cuStreamSynchronize(null_stream);                           \
 	}
 
@@ -57,19 +61,19 @@ WAITING_COPY(
 		td_context_capture_begun(!r, stream);                                              \
 		return r;                                                                          \
 	}
-#define END_CAPTURE(symbol, null_stream)                                                            \
-	CUresult td_hook_##symbol TD_PARAMS_##symbol                                                \
-	{                                                                                           \
-		int before = 0, after = 0;                                                          \
-		CUstream named = stream ? stream : null_stream;                                     \
-		bool known = td_real.cuStreamIsCapturing &&                                         \
-			     !td_real.cuStreamIsCapturing(named, &before);                          \
-		CUresult r = td_real.symbol TD_ARGS_##symbol;                                       \
-		/* A failed end can end a capture too (it was invalid), or not (there was none). */ \
-		if (!r || (known && before && !td_real.cuStreamIsCapturing(named, &after) &&        \
-				  !after))                                                          \
-			td_context_capture_ended(stream);                                           \
-		return r;                                                                           \
+#define END_CAPTURE(symbol, null_stream)                                                           \
+	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
+	{                                                                                          \
+		int before = 0, after = 0;                                                         \
+		CUstream named = stream ? stream : null_stream;                                    \
+		bool known = td_real.cuStreamIsCapturing &&                                        \
+			     !td_real.cuStreamIsCapturing(named, &before);                         \
+		CUresult r = td_real.symbol TD_ARGS_##symbol;                                      \
+		/* A failed end may end a capture (an invalid one) or not (there was none). */     \
+		if (!r || (known && before && !td_real.cuStreamIsCapturing(named, &after) &&       \
+				  !after))                                                         \
+			td_context_capture_ended(stream);                                          \
+		return r;                                                                          \
 	}
 
 /* A stream that waits for an event of a capture becomes a part of it. */
@@ -104,7 +108,7 @@ END_CAPTURE(cuStreamEndCapture_ptsz, CU_STREAM_PER_THREAD)
 			td_context_stream_created(*a0);                                            \
 		return r;                                                                          \
 	}
-/* While it captures a driver does not end it. */
+/* The driver does not end a stream that is capturing. */
 #define DESTROY_STREAM(symbol)                                                                     \
 	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
 	{                                                                                          \
@@ -121,7 +125,10 @@ CREATE_STREAM(cuGreenCtxStreamCreate)
 DESTROY_STREAM(cuStreamDestroy)
 DESTROY_STREAM(cuStreamDestroy_v2)
 
-/* -- contexts: a thread that changes its own uses the new one from its next submission or allocation on -- */
+/*
+ * -- contexts: a thread that changes its context uses the new one from its next submission or
+ * allocation on --
+ */
 
 #define USE_CONTEXT(symbol)                                                                        \
 	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
@@ -140,8 +147,9 @@ DESTROY_STREAM(cuStreamDestroy_v2)
 		return r;                                                                          \
 	}
 /*
- * The driver first, as it may refuse. What was in a context that has ended goes before the daemon can hear that we have left the GPU. Not in the middle of it: a
- * cancelled thread would leave the context as one that is about to end, for ever.
+ * The driver is called first, as it may refuse. Records of an ended context go before the daemon
+ * can hear that the process has left the GPU. Cancellation is held off meanwhile: a cancelled
+ * thread would leave the context marked as about to end, for ever.
  */
 struct leaving {
 	CUcontext context;
@@ -178,7 +186,10 @@ static bool is_alive(CUcontext context)
 	       !td_real.cuCtxGetApiVersion(context, &version);
 }
 
-/* An error may be that of work before, and the context have ended all the same. If there was none it is not asked: its handle may be another's by now. */
+/*
+ * An error may come from earlier work although the context has ended. A context that was not known
+ * is not asked: another may have its handle by now.
+ */
 #define DESTROY_CONTEXT(symbol)                                                                    \
 	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
 	{                                                                                          \
@@ -197,7 +208,7 @@ CREATE_CONTEXT(cuCtxCreate_v4)
 DESTROY_CONTEXT(cuCtxDestroy)
 DESTROY_CONTEXT(cuCtxDestroy_v2)
 
-/* It may live on by what cuCtxAttach counted: only the driver knows. */
+/* The context may live on by references of cuCtxAttach; only the driver knows. */
 CUresult td_hook_cuCtxDetach(CUcontext a0)
 {
 	const struct leaving leaving = begin_leaving(a0);
@@ -260,7 +271,7 @@ CUresult td_hook_cuGreenCtxDestroy(void *a0)
 	return end_leaving(&leaving, r, gone);
 }
 
-/* 0: not known. No two contexts of a process ever have the same. */
+/* Returns 0 if the id is not known. No two contexts of a process ever have the same id. */
 static unsigned long long id_of(CUcontext context)
 {
 	unsigned long long id = 0;
@@ -268,7 +279,10 @@ static unsigned long long id_of(CUcontext context)
 	return context && td_real.cuCtxGetId && !td_real.cuCtxGetId(context, &id) ? id : 0;
 }
 
-/* The context may live on by other references, or there may be another one already: only the driver knows. */
+/*
+ * The context may live on by other references, or there may be another one already: only the driver
+ * knows.
+ */
 static bool primary_is_gone(CUdevice device, CUcontext primary, unsigned long long id)
 {
 	unsigned flags;

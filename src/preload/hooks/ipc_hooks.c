@@ -1,4 +1,7 @@
-/* cuIpc*MemHandle: of the backend's memory by ours (ipc.h), of all else by the driver's. Events have handles of the driver's in any case. */
+/*
+ * cuIpc*MemHandle: tandem's handles (ipc.h) for the backend's memory, the driver's for all other
+ * memory. Events always have the driver's handles.
+ */
 #include <stddef.h>
 
 #include "preload/base/thread.h"
@@ -9,14 +12,14 @@
 
 #define LAZY_PEER 1u /* CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS: the only flag, and not optional */
 
-/* Of memory by the driver: false, it says not where it is. */
+/* The range of memory of the driver; false: the driver does not say where it is. */
 static bool range_of(CUdeviceptr address, CUdeviceptr *ret_base, size_t *ret_bytes)
 {
 	return td_context_use() >= 0 && td_real.cuMemGetAddressRange_v2 &&
 	       !td_real.cuMemGetAddressRange_v2(ret_base, ret_bytes, address);
 }
 
-/* Who has opened it may keep it when it is freed here. */
+/* A process that has opened the memory may keep it when it is freed here. */
 static CUresult note_handed(CUresult r, CUdeviceptr address)
 {
 	CUdeviceptr base;

@@ -15,8 +15,10 @@
 #include "proto/proto.h"
 #include "proto/socket.h"
 
-/* For a program that only looks at GPUs: longer than any answer takes, short enough for who
- * waits for nvidia-smi. */
+/*
+ * The program only looks at GPUs. This is longer than any answer takes, and short enough for a user
+ * who waits for nvidia-smi.
+ */
 #define PATIENCE_NS TD_NS_PER_S
 
 static void add_pid(struct td_job_view *view, uint32_t pid)
@@ -28,7 +30,10 @@ static void add_pid(struct td_job_view *view, uint32_t pid)
 		view->pids[view->pid_count++] = pid;
 }
 
-/* One row of the answer: a process's on a GPU, or with pid 0 a GPU's limit. The own use is known better here. */
+/*
+ * Adds one row of the answer: a process's memory on a GPU or, with pid 0, a GPU's limit. This
+ * process knows its own use better.
+ */
 static void add_row(
 	struct td_job_view *view, const uint8_t *gpu_uuid, const struct td_msg_view_row *row)
 {
@@ -44,8 +49,8 @@ static void add_row(
 		view->used_bytes += row->overhead_bytes;
 }
 
-/* False: nobody answered, or nothing is known of the job. */
-static bool ask(const uint8_t *gpu_uuid, struct td_job_view *ret)
+/* Returns false if nobody answered, or nothing is known of the job. */
+static bool ask_daemon(const uint8_t *gpu_uuid, struct td_job_view *ret)
 {
 	uint64_t deadline_ns = td_time_now_ns() + PATIENCE_NS;
 	struct td_msg msg = {.type = TD_MSG_TYPE_view};
@@ -88,7 +93,7 @@ void td_job_view(const uint8_t *gpu_uuid, uint64_t total_bytes, struct td_job_vi
 
 	*ret = (struct td_job_view){.limit_bytes = UINT64_MAX};
 	add_pid(ret, (uint32_t)getpid());
-	if (!ask(gpu_uuid, ret)) {
+	if (!ask_daemon(gpu_uuid, ret)) {
 		*ret = (struct td_job_view){.limit_bytes = UINT64_MAX};
 		add_pid(ret, (uint32_t)getpid());
 		if (*td_settings.mem)

@@ -1,6 +1,7 @@
 /*
- * What the process's job has and may have, from the daemon: for programs that look at GPUs without using them, nvidia-smi for one, so over a connection
- * of its own and not the agent's. Usable from any thread; keeps errno. A daemon that does not answer within a second is none.
+ * The job's memory and limits, from the daemon. Programs such as nvidia-smi look at GPUs without
+ * using them, so this has a connection of its own and not the agent's. Usable from any thread;
+ * keeps errno. A daemon that does not answer within a second counts as absent.
  */
 #pragma once
 

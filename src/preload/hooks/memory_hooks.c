@@ -11,9 +11,15 @@
 #include "preload/outside/outside.h"
 #include "preload/swap/swap.h"
 
-/* Rows of a pitched allocation begin at multiples of this: what the driver's own do on all GPUs so far, and what textures need at most. */
+/*
+ * Rows of a pitched allocation begin at multiples of this. The driver uses it on all GPUs so far,
+ * and textures need no more.
+ */
 #define PITCH_BYTES 512
-/* Results of calls that conflict with a capture: from 900, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, to CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD. */
+/*
+ * Results of calls that conflict with a capture are from 900,
+ * CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, to CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD.
+ */
 #define CAPTURE_ERROR_LAST 908
 /* More than any device has, or can address. */
 #define ABSURD_BYTES ((size_t)1 << 62)
@@ -23,7 +29,7 @@ bool td_is_capture_error(CUresult r)
 	return r >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && r <= CAPTURE_ERROR_LAST;
 }
 
-/* By which rules, the driver knows best: so it is asked, for more than there can be. */
+/* Only the driver knows its rules, so it is asked for more memory than there can be. */
 CUresult td_refused_by_capture(void)
 {
 	CUdeviceptr none;
@@ -69,14 +75,17 @@ CUresult td_hook_cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 		return r;
 	td_outside_refresh();
 	r = td_agent_backend()->alloc((unsigned)slot, bytes, &at);
-	/* As the driver does it: what pools keep for later is used before there is none. */
+	/*
+	 * As the driver does, the free memory of pools is used before the program gets out of
+	 * memory.
+	 */
 	if (r == CUDA_ERROR_OUT_OF_MEMORY && td_outside_trim((unsigned)slot))
 		r = td_agent_backend()->alloc((unsigned)slot, bytes, &at);
 	if (r == CUDA_ERROR_OUT_OF_MEMORY && td_late_await())
 		r = td_agent_backend()->alloc((unsigned)slot, bytes, &at);
 	if (r == TD_BACKEND_NO_RECORD)
 		return alloc_of_the_driver(address, bytes);
-	/* Another thread has ended the context meanwhile: the driver says so. */
+	/* Another thread has ended the context meanwhile; the driver returns the error. */
 	if (r == CUDA_ERROR_OUT_OF_MEMORY && td_context_use() < 0)
 		return td_real.cuMemAlloc_v2(address, bytes);
 	if (!r) {
@@ -87,7 +96,10 @@ CUresult td_hook_cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 	return r;
 }
 
-/* Rows laid out as the driver does it, in an allocation of ours. element: 4, 8 or 16 bytes, the size that a thread reads at once. */
+/*
+ * Lays rows out as the driver does, in an allocation of the backend. element is 4, 8 or 16 bytes,
+ * the size that a thread reads at once.
+ */
 CUresult td_hook_cuMemAllocPitch_v2(
 	CUdeviceptr *address, size_t *pitch, size_t width, size_t height, unsigned element)
 {
@@ -141,7 +153,10 @@ CUresult td_hook_cuMemFree_v2(CUdeviceptr address)
 	return r;
 }
 
-/* The program may use all of the GPU that the daemon shares, or as much as its job's limit allows, less what it, and with a limit its job, has already. */
+/*
+ * The program may use all of the GPU that the daemon shares, or its job's limit, less what the
+ * process has and, with a limit, what its job has.
+ */
 CUresult td_hook_cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 {
 	CUresult r = td_real.cuMemGetInfo_v2(free_bytes, total_bytes);
@@ -189,7 +204,7 @@ static bool has_context(void)
 	return td_real.cuCtxGetCurrent && !td_real.cuCtxGetCurrent(&context) && context;
 }
 
-/* Without a context the driver answers for ours as for its own. */
+/* Without a context, the driver answers for the backend's memory as for its own. */
 CUresult td_hook_cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdeviceptr address)
 {
 	struct td_swap_info opened = {0};
@@ -226,7 +241,7 @@ static uint64_t limit_on(CUdevice device, size_t total)
 	return view.limit_bytes;
 }
 
-/* As cuMemGetInfo says it; before the process uses the device, as NVML says it. */
+/* As in cuMemGetInfo; before the process uses the device, as NVML says. */
 CUresult td_hook_cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 {
 	CUresult r = td_real.cuDeviceTotalMem_v2(bytes, device);

@@ -1,9 +1,11 @@
 /*
- * NVML as a job sees it: of the GPUs those that it was given, in its order (place.h); where it has a limit on memory, that limit and its own use; where
- * either is so, of the processes its own. NVML does not follow CUDA_VISIBLE_DEVICES, and neither does this.
+ * NVML as a job sees it: the GPUs that the job was given, in its order (place.h). With a memory
+ * limit, NVML reports that limit and the job's own use. In either case it lists only the job's own
+ * processes. NVML does not follow CUDA_VISIBLE_DEVICES, and neither does this.
  *
- * Handles are NVML's own; what is not in nvml_hooks.def goes straight to it, and in a process that was told nothing, everything says what NVML says.
- * Errors are NVML's: a GPU that the job does not see is not found, an index beyond its last is an invalid argument.
+ * Handles are NVML's own. Functions that are not in nvml_hooks.def go straight to NVML, and in a
+ * process without such settings everything does. Errors are NVML's: a GPU that the job does not see
+ * is not found, an index beyond its last is an invalid argument.
  */
 #include "preload/hooks/nvml.h"
 
@@ -39,7 +41,7 @@ static struct {
 } real;
 
 /* A race loads twice with the same result. */
-static bool load(void)
+static bool load_nvml(void)
 {
 	static _Atomic int state; /* 0 not tried, 1 loaded, -1 none */
 	void *library;
@@ -74,12 +76,12 @@ void *td_nvml_wrapper(const char *name)
 
 	for (size_t i = 0; i < sizeof(wrappers) / sizeof(wrappers[0]); i++)
 		if (!strcmp(wrappers[i].name, name))
-			return load() ? wrappers[i].function : NULL;
+			return load_nvml() ? wrappers[i].function : NULL;
 	return NULL;
 }
 
-/* For programs that are linked with NVML: they get here without a look-up. */
-#define READY(name) (load() && real.name)
+/* Programs that are linked with NVML get here without a look-up. */
+#define READY(name) (load_nvml() && real.name)
 
 /* -- the GPUs -- */
 
@@ -97,7 +99,10 @@ static bool uuid_of(nvmlDevice_t device, uint8_t *ret)
 	       !td_uuid_parse(text, ret);
 }
 
-/* Of the job's GPUs those that NVML knows, in the job's order; `wanted` of them, or as many as there are. Returns how many. NVML's error: < 0. */
+/*
+ * The job's GPUs that NVML knows, in the job's order; `wanted` of them, or as many as there are.
+ * Returns how many; below 0: NVML's error.
+ */
 static int list_handles(unsigned wanted, nvmlDevice_t *ret)
 {
 	struct td_placed placed;
@@ -158,7 +163,7 @@ static nvmlReturn_t by_index(nvmlDeviceGetHandleByIndex_fn ask, unsigned index, 
 	return NVML_SUCCESS;
 }
 
-/* By UUID, serial number or bus. */
+/* Finds a GPU by UUID, serial number or bus id. */
 static nvmlReturn_t by_name(nvmlDeviceGetHandleByUUID_fn ask, const char *name, nvmlDevice_t *ret)
 {
 	nvmlDevice_t device;
@@ -237,7 +242,7 @@ nvmlReturn_t nvmlDeviceGetHandleByUUIDV(const void *uuid, nvmlDevice_t *ret)
 		       : NVML_ERROR_FUNCTION_NOT_FOUND;
 }
 
-/* Who was given a part of a GPU was not given the GPU. */
+/* A job that was given a part of a GPU was not given the whole GPU. */
 nvmlReturn_t nvmlDeviceGetDeviceHandleFromMigDeviceHandle(nvmlDevice_t part, nvmlDevice_t *ret)
 {
 	nvmlDevice_t device;
@@ -257,7 +262,7 @@ nvmlReturn_t nvmlDeviceGetDeviceHandleFromMigDeviceHandle(nvmlDevice_t part, nvm
 
 /* -- GPUs beside others -- */
 
-/* A list of GPUs; fits: whether NVML refuses where there is too little room, or tells as many as there is room for. */
+/* A list of GPUs. fits: does NVML refuse where there is too little room, or fill the room? */
 struct near {
 	nvmlReturn_t (*ask)(const struct near *near, unsigned *count, nvmlDevice_t *devices);
 	nvmlDevice_t device;
@@ -354,7 +359,7 @@ OF_TWO(nvmlDeviceOnSameBoard, (nvmlDevice_t first, nvmlDevice_t second, int *ret
 
 /* -- memory -- */
 
-/* False: the job has no limit there, so that it sees what NVML says. */
+/* Returns false if the job has no limit there, so that it sees NVML's figures. */
 static bool job_memory(
 	nvmlDevice_t device, uint64_t total_bytes, uint64_t *ret_total, uint64_t *ret_used)
 {
@@ -367,7 +372,7 @@ static bool job_memory(
 	if (view.limit_bytes >= total_bytes)
 		return false;
 	*ret_total = view.limit_bytes;
-	/* Who was given less than it has already has all of that. */
+	/* A job that was given less than it already has, has used all of it. */
 	*ret_used = view.used_bytes < view.limit_bytes ? view.used_bytes : view.limit_bytes;
 	return true;
 }
@@ -415,7 +420,7 @@ nvmlReturn_t nvmlDeviceGetConfComputeProtectedMemoryUsage(nvmlDevice_t device, n
 
 typedef nvmlReturn_t (*list_fn)(nvmlDevice_t device, unsigned *count, void *rows);
 
-/* One question in one of its forms. */
+/* One query in one of its forms. */
 struct question {
 	nvmlDevice_t device;
 	list_fn list;                                   /* or else: */
@@ -466,7 +471,7 @@ static bool is_of_job(const struct td_job_view *view, uint32_t pid)
 	return false;
 }
 
-/* All of them, in memory that the caller frees. */
+/* Lists all of them, in memory that the caller frees. */
 static nvmlReturn_t list_all(const struct question *question, unsigned *ret_count, char **ret_rows)
 {
 	unsigned room = PROCESSES;
@@ -523,7 +528,7 @@ static nvmlReturn_t list(const struct question *question, unsigned *count, void 
 	struct td_job_view view;
 	uint8_t uuid[16];
 
-	/* What makes no sense NVML refuses itself. */
+	/* NVML itself refuses invalid arguments. */
 	if (td_gate_disabled() || !count || (question->list && *count && !rows) ||
 		!uuid_of(question->device, uuid))
 		return ask(question, count, rows);

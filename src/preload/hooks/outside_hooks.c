@@ -1,4 +1,7 @@
-/* Wrappers of calls that take or give back memory that is not the backend's: unified, VMM, arrays, other APIs'. */
+/*
+ * Hooks for calls that take or give back memory that the backend cannot move: unified memory, VMM,
+ * arrays, other APIs' memory.
+ */
 #include <stddef.h>
 
 #include "cuda/objects.h"
@@ -38,7 +41,7 @@ CUresult td_hook_cuMemAlloc(unsigned *a0, unsigned a1)
 
 CUresult td_hook_cuMemAllocPitch(unsigned *a0, unsigned *a1, unsigned a2, unsigned a3, unsigned a4)
 {
-	/* How long a row gets is the driver's: at most this. */
+	/* The driver chooses the length of a row; it is at most this. */
 	uint64_t bytes = ((uint64_t)a2 + 511) / 512 * 512 * a3;
 
 	if (!a0 || !a1)
@@ -65,7 +68,10 @@ CUresult td_hook_cuMemCreate(CUmemGenericAllocationHandle *a0, size_t a1,
 		TD_KEY_HANDLE);
 }
 
-/* The object itself takes none: what is bound to it is memory by cuMemCreate. It is known, so that mappings of it are. */
+/*
+ * The object itself takes no memory: memory of cuMemCreate is bound to it. It is recorded so that
+ * its mappings are known.
+ */
 CUresult td_hook_cuMulticastCreate(CUmemGenericAllocationHandle *a0, const void *a1)
 {
 	CUresult r = td_real.cuMulticastCreate(a0, a1);
@@ -87,7 +93,10 @@ static int device_of(CUmemGenericAllocationHandle handle)
 		       : -1;
 }
 
-/* Whose memory it is counts it, while it has it; after that NVML tells whose it is (docs/decisions/0009). */
+/*
+ * The owner counts the memory while it has it. After that NVML tells whose it is
+ * (docs/decisions/0009).
+ */
 CUresult td_hook_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *a0, void *a1, int a2)
 {
 	CUresult r = td_real.cuMemImportFromShareableHandle(a0, a1, a2);
@@ -125,9 +134,12 @@ CUresult td_hook_cuMemRelease(CUmemGenericAllocationHandle a0)
 	return td_outside_end(key, td_real.cuMemRelease(a0));
 }
 
-/* -- arrays: a driver does not tell what one takes. At least its elements, in blocks of 64 bytes by 8 rows. -- */
+/*
+ * -- arrays: a driver does not say what one takes. At least its elements, in blocks of 64 bytes by
+ * 8 rows. --
+ */
 
-/* Of one channel. Compressed and packed formats: as much as their largest. */
+/* The bytes of one channel. Compressed and packed formats count as their largest. */
 static uint64_t channel_bytes(int format)
 {
 	switch (format) {
@@ -148,7 +160,7 @@ static uint64_t multiple(uint64_t n, uint64_t of)
 	return (n + of - 1) / of * of;
 }
 
-/* Does not overflow for anything that a driver takes; for the rest the driver says no. */
+/* No size that a driver accepts overflows. The driver refuses the others. */
 static uint64_t array_bytes(uint64_t width, uint64_t height, uint64_t depth, int format,
 	unsigned channels, unsigned flags)
 {

@@ -1,6 +1,6 @@
 /*
- * What the program can ask about an address: of the backend's chunks the answers are those for memory of cuMemAlloc. That it is made of mappings, which
- * come and go, is not to be seen; all else is the driver's to answer.
+ * Queries about an address. For the backend's chunks the answers are those for cuMemAlloc memory;
+ * the program does not see the mappings that they are made of. The driver answers everything else.
  */
 #include <stddef.h>
 #include <string.h>
@@ -12,14 +12,14 @@
 #include "preload/swap/peers.h"
 #include "preload/swap/swap.h"
 
-/* 0: the driver's own. */
+/* Returns 0 for attributes that only the driver answers. */
 static size_t bytes_of(int attribute)
 {
 	switch (attribute) {
 	case TD_POINTER_MEMORY_TYPE:
 	case TD_POINTER_DEVICE_ORDINAL:
 	case TD_POINTER_ACCESS_FLAGS: return sizeof(int);
-	/* What cuda.h calls a boolean and drivers write as four bytes. */
+	/* cuda.h calls these booleans, and drivers write four bytes. */
 	case TD_POINTER_IS_MANAGED:
 	case TD_POINTER_IS_LEGACY_IPC_CAPABLE:
 	case TD_POINTER_MAPPED:
@@ -56,7 +56,7 @@ static int describe(uint64_t address, struct td_swap_info *ret)
 	return r == TD_BACKEND_NOT_MINE ? td_ipc_describe(address, ret) : r;
 }
 
-/* False: memory of cuMemAlloc has no such attribute. */
+/* Returns false if memory of cuMemAlloc has no such attribute. */
 static bool value_of(
 	const struct td_swap_info *info, CUdeviceptr address, int attribute, uint64_t *ret)
 {
@@ -102,7 +102,7 @@ CUresult td_hook_cuPointerGetAttribute(void *data, int attribute, CUdeviceptr ad
 	return CUDA_SUCCESS;
 }
 
-/* What is not to be had is no error here but none: zero, and no device. */
+/* Here, an unavailable attribute is not an error: it is zero, and there is no device. */
 CUresult td_hook_cuPointerGetAttributes(
 	unsigned count, int *attributes, void **data, CUdeviceptr address)
 {
@@ -160,7 +160,10 @@ CUresult td_hook_cuMemAddressFree(CUdeviceptr a0, size_t a1)
 					: td_real.cuMemAddressFree(a0, a1);
 }
 
-/* It has no handle either; what is behind ours is no more than a chunk, and for now. */
+/*
+ * Memory of cuMemAlloc has no handle; behind the backend's address there is only one chunk, and
+ * only for now.
+ */
 CUresult td_hook_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *a0, void *a1)
 {
 	struct td_swap_info info;

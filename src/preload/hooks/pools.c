@@ -1,6 +1,7 @@
 /*
- * Stream-ordered allocation and the pools behind it. What counts is what a pool has taken from the device, used or not, as the driver says it:
- * asked for before a pool may have to grow, and looked up again after every call that can change it.
+ * Stream-ordered allocation and its pools. A pool counts what it has taken from the device, used or
+ * not, as the driver says: asked for before the pool may have to grow, and read again after every
+ * call that can change it.
  */
 #include <stddef.h>
 #include <string.h>
@@ -41,7 +42,9 @@ static int device_of(CUstream stream)
 	return td_real.cuCtxGetDevice && !td_real.cuCtxGetDevice(&device) ? device : -1;
 }
 
-/* Finds the pool's object and claims what it may grow by. The claim is inert where nothing is to be counted. */
+/*
+ * Finds the pool's object and claims its growth. The claim does nothing where nothing is counted.
+ */
 static CUresult claim(struct td_outside_claim *ret, const void *address, uint64_t bytes, void *pool,
 	CUstream stream)
 {
@@ -49,7 +52,7 @@ static CUresult claim(struct td_outside_claim *ret, const void *address, uint64_
 	int device;
 
 	memset(ret, 0, sizeof(*ret));
-	/* In a capture it becomes part of the graph. */
+	/* In a capture the allocation becomes part of the graph. */
 	if (!address || !bytes || td_context_use() < 0 || td_context_is_capturing(stream))
 		return CUDA_SUCCESS;
 	device = device_of(stream);
@@ -69,9 +72,9 @@ static CUresult claim(struct td_outside_claim *ret, const void *address, uint64_
 		if (r)                                                                             \
 			return r;                                                                  \
 		do {                                                                               \
-			struct td_slot *slot = td_gate_enter(stream, own_stream);                  \
+			struct td_marker *marker = td_gate_enter(stream, own_stream);              \
 			r = td_real.symbol TD_ARGS_##symbol;                                       \
-			td_gate_leave(slot);                                                       \
+			td_gate_leave(marker);                                                     \
 		} while (td_outside_again(&growth, r));                                            \
 		if (!r && !td_outside_fits(&growth)) {                                             \
 			(void)td_real.free_symbol(*a0, stream);                                    \
@@ -87,7 +90,10 @@ ALLOC_ASYNC(cuMemAllocFromPoolAsync, cuMemFreeAsync, a2, 0, CU_STREAM_LEGACY)
 ALLOC_ASYNC(cuMemAllocFromPoolAsync_ptsz, cuMemFreeAsync_ptsz, a2, TD_SUBMIT_OWN_NULL,
 	CU_STREAM_PER_THREAD)
 
-/* Memory of cuMemAlloc may be freed in stream order, too. A stream that cannot be used now is the driver's to refuse. */
+/*
+ * cuMemAlloc memory may be freed in stream order, too. The driver refuses a stream that cannot be
+ * used now.
+ */
 static bool is_backends(CUdeviceptr address, CUstream named)
 {
 	uint64_t base;
@@ -100,7 +106,10 @@ static bool is_backends(CUdeviceptr address, CUstream named)
 		       (!td_real.cuStreamIsCapturing(named, &capturing) && !capturing));
 }
 
-/* Late, if the stream has work: that may be waiting for what this thread does next. False: it has none, or late cannot be had. */
+/*
+ * Frees late if the stream has work, which may be waiting for this thread's next call. False: the
+ * stream has no work, or memory cannot be freed late.
+ */
 static bool free_late(CUdeviceptr address, CUstream named)
 {
 	struct td_key *key;
@@ -139,15 +148,15 @@ static CUresult free_backends(CUdeviceptr address, CUstream named)
 #define FREE_ASYNC(symbol, own_stream, null_stream)                                                \
 	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
 	{                                                                                          \
-		struct td_slot *slot;                                                              \
+		struct td_marker *marker;                                                          \
 		struct td_key *key;                                                                \
 		CUresult r;                                                                        \
 		if (is_backends(a0, stream ? stream : null_stream))                                \
 			return free_backends(a0, stream ? stream : null_stream);                   \
 		key = td_outside_take(TD_KEY_ADDRESS, a0);                                         \
-		slot = td_gate_enter(stream, own_stream);                                          \
+		marker = td_gate_enter(stream, own_stream);                                        \
 		r = td_real.symbol TD_ARGS_##symbol;                                               \
-		td_gate_leave(slot);                                                               \
+		td_gate_leave(marker);                                                             \
 		(void)td_outside_end(key, r);                                                      \
 		td_outside_refresh();                                                              \
 		return r;                                                                          \
@@ -156,7 +165,10 @@ static CUresult free_backends(CUdeviceptr address, CUstream named)
 FREE_ASYNC(cuMemFreeAsync, 0, CU_STREAM_LEGACY)
 FREE_ASYNC(cuMemFreeAsync_ptsz, TD_SUBMIT_OWN_NULL, CU_STREAM_PER_THREAD)
 
-/* Known from its beginning, since it may be of another device than the stream that allocates from it, or of the host. */
+/*
+ * The pool is recorded when it is made, because it may be of another device than the stream that
+ * allocates from it, or of the host.
+ */
 CUresult td_hook_cuMemPoolCreate(void **a0, const void *a1)
 {
 	const struct td_pool_props *props = a1;
@@ -172,7 +184,10 @@ CUresult td_hook_cuMemPoolCreate(void **a0, const void *a1)
 	return td_outside_settle(&claim, r, TD_KEY_ADDRESS, 0);
 }
 
-/* Memory of another process's pool, which counts it while it has it; how much it is no call tells. */
+/*
+ * Memory of another process's pool. That process counts it while it has it; no call tells how much
+ * it is.
+ */
 CUresult td_hook_cuMemPoolImportPointer(CUdeviceptr *a0, void *a1, void *a2)
 {
 	CUresult r = td_real.cuMemPoolImportPointer(a0, a1, a2);
@@ -215,7 +230,7 @@ CUresult td_hook_cuMemPoolDestroy(void *a0)
 		return r;                                                                          \
 	}
 
-/* Those that wait for the GPU also are what a step may end with. */
+/* A call that waits for the GPU may also end a step. */
 #define SYNCHRONISE(symbol)                                                                        \
 	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
 	{                                                                                          \
@@ -228,7 +243,7 @@ CUresult td_hook_cuMemPoolDestroy(void *a0)
 
 AND_REFRESH(cuMemPoolTrimTo)
 
-/* What graphs keep is told apart from what they have: see graphs.c. */
+/* The free memory of graphs is told apart from their memory in use; see graphs.c. */
 CUresult td_hook_cuDeviceGraphMemTrim(CUdevice a0)
 {
 	return td_outside_trim_graphs(a0);

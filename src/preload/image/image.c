@@ -1,6 +1,7 @@
 /*
- * Kernel images: the sections of a cubin, and what image_ptx.c reads. Fatbins and cubins as nvcc 13 makes them
- * (fatBinaryCtl.h and what its files look like). Nothing is believed that does not lie within the image.
+ * Kernel images: the sections of a cubin, and PTX by image_ptx.c. Fatbins and cubins are read as
+ * nvcc 13 makes them (fatBinaryCtl.h, and the files themselves). Nothing outside the image is
+ * believed.
  */
 #include "preload/image/image.h"
 
@@ -19,8 +20,11 @@
 #define LZ4           0x2000u
 #define ZSTD          0x8000u
 #define COMPRESSED    (LZ4 | ZSTD)
-#define UNPACKED_MAX                                                                               \
-	(512ull << 20) /* of one image, all of its entries: some seconds of its program's time, and so much of its memory */
+/*
+ * The most that is unpacked of one image, all entries together: some seconds and this much memory
+ * of the program.
+ */
+#define UNPACKED_MAX  (512ull << 20)
 #define LINKED        2 /* of a wrapper: images that a linker joins, in a list that NULL ends */
 #define LINKED_MAX    65536
 #define EM_CUBIN      190
@@ -94,7 +98,7 @@ static bool holds_variables(const struct cubin *c, const Elf64_Shdr *s)
 	       !strncmp(c->image + c->names.sh_offset + s->sh_name, global, sizeof(global) - 1);
 }
 
-/* Of the symbols in one table. */
+/* Returns the bytes of the managed variables in one symbol table. */
 static uint64_t managed_of(const struct cubin *c, const Elf64_Shdr *table)
 {
 	uint64_t sum = 0;
@@ -128,7 +132,10 @@ static struct td_image_data elf_data(const char *image, size_t len)
 		if (holds_variables(&c, &s) &&
 			__builtin_add_overflow(data.device_bytes, s.sh_size, &data.device_bytes))
 			return (struct td_image_data){0};
-		/* A file has one of them (System V ABI, sections): of what has thousands the first is read. */
+		/*
+		 * A file has one symbol table (System V ABI, sections). Of a file with thousands,
+		 * only the first is read.
+		 */
 		if (s.sh_type == SHT_SYMTAB && !has_symbols)
 			managed = managed_of(&c, &s);
 		has_symbols |= s.sh_type == SHT_SYMTAB;
@@ -170,7 +177,7 @@ static struct td_image_data packed_data(const struct entry *e, const char *paylo
 	return data;
 }
 
-static void add(struct td_image_data *data, const struct td_image_data *of)
+static void add_image_data(struct td_image_data *data, const struct td_image_data *of)
 {
 	if (of->device_bytes > data->device_bytes)
 		data->device_bytes = of->device_bytes;
@@ -202,7 +209,7 @@ static struct td_image_data fatbin_data(const char *image, size_t len, uint64_t 
 			continue;
 		of = e.flags & COMPRESSED ? packed_data(&e, image + at + e.header_bytes, room)
 					  : code_data(&e, image + at + e.header_bytes, e.bytes);
-		add(&data, &of);
+		add_image_data(&data, &of);
 	}
 	return data;
 }
@@ -214,7 +221,7 @@ static struct td_image_data wrapped_data(const struct wrapper *w, uint64_t *room
 
 	if (w->data) {
 		of = fatbin_data(w->data, SIZE_MAX, room);
-		add(&data, &of);
+		add_image_data(&data, &of);
 	}
 	for (unsigned i = 0; list && i < LINKED_MAX && list[i]; i++) {
 		of = fatbin_data(list[i], SIZE_MAX, room);
@@ -222,7 +229,7 @@ static struct td_image_data wrapped_data(const struct wrapper *w, uint64_t *room
 		sum.managed_bytes = td_image_plus(sum.managed_bytes, of.managed_bytes);
 		sum.unknown |= of.unknown;
 	}
-	add(&data, &sum);
+	add_image_data(&data, &sum);
 	return data;
 }
 

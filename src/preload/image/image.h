@@ -1,4 +1,4 @@
-/* What the variables of a kernel image take of memory: known before it is loaded. */
+/* The memory that the variables of a kernel image take, known before the image is loaded. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,8 +12,10 @@ struct td_image_data {
 };
 
 /*
- * Of an image as cuModuleLoadData takes it: a cubin, PTX, or a fatbin of them, of which the largest of each counts. It is `len` bytes long; SIZE_MAX: as long as
- * it says itself. Nothing for what is none of these. unpack: what is compressed is looked into, which takes 2 to 5 ms for each MB of it (a Xeon of 2023), up to 512 MiB of an image, beyond which nothing is known; else it has
- * nothing.
+ * For an image as cuModuleLoadData takes it: a cubin, PTX, or a fatbin of them, of which the
+ * largest of each kind counts. len is its length; SIZE_MAX: as long as it says itself. The result
+ * is zero for anything else. unpack: also look into compressed entries, which takes 2 to 5 ms per
+ * MB (a Xeon of 2023) and at most 512 MiB per image; the rest is unknown. Without unpack,
+ * compressed entries count nothing.
  */
 struct td_image_data td_image_data(const void *image, size_t len, bool unpack);

@@ -1,6 +1,7 @@
 /*
- * The declarations of PTX ("PTX ISA", 5.1 state spaces and 5.4 variables): how much of a device its variables take. Of what is declared with a size that this does not
- * read nothing is known: who loads it measures it.
+ * Reads PTX declarations ("PTX ISA", 5.1 state spaces and 5.4 variables) to find how much device
+ * memory the variables take. A declaration whose size cannot be read is unknown; the caller
+ * measures it when loading.
  */
 #include "preload/image/image_ptx.h"
 
@@ -37,7 +38,10 @@ static bool is_word(char c)
 	       c == '_' || c == '$' || c == '.' || c == '%';
 }
 
-/* Directives need no blank between them, nor behind a number. Instructions' parts stay together: what ld.global reads is no variable of its own. */
+/*
+ * Directives need no blank between them, nor behind a number. Parts of an instruction stay
+ * together: `ld.global` declares no variable.
+ */
 static bool begins_directive(const struct text *word, const struct text *t)
 {
 	char first = *word->at, after = t->at + 1 < t->end ? t->at[1] : 0;
@@ -47,7 +51,7 @@ static bool begins_directive(const struct text *word, const struct text *t)
 }
 
 /* A word, or one other character; empty at the end. */
-static struct text next(struct text *t)
+static struct text next_token(struct text *t)
 {
 	struct text token;
 
@@ -83,7 +87,10 @@ static unsigned digit(char c)
 	return c >= 'A' && c <= 'Z' ? (unsigned)(c - 'A') + 10 : 36;
 }
 
-/* Of decimal, octal, hexadecimal and binary digits, then a U perhaps ("PTX ISA", 4.5.1 integer constants); UINT64_MAX: too many. *ret_end: what is left of it. */
+/*
+ * Decimal, octal, hexadecimal and binary digits, with an optional U ("PTX ISA", 4.5.1 integer
+ * constants). UINT64_MAX: overflow. *ret_end is the rest of the token.
+ */
 static uint64_t number(struct text token, const char **ret_end)
 {
 	unsigned base = 10;
@@ -103,7 +110,10 @@ static uint64_t number(struct text token, const char **ret_end)
 	return is_more ? UINT64_MAX : n;
 }
 
-/* -- constant expressions ("PTX ISA", 4.5.5 and 4.5.6): integers of 64 bits, signed unless one of the two is not -- */
+/*
+ * -- constant expressions ("PTX ISA", 4.5.5 and 4.5.6): integers of 64 bits, signed unless one
+ * operand is unsigned --
+ */
 
 #define NESTED_MAX 8 /* on the stack of who loads a module */
 
@@ -222,7 +232,7 @@ enum operator_kind {
 	OPERATORS,
 };
 
-/* Those of two characters first. */
+/* Operators of two characters come first. */
 static const struct {
 	char word[3];
 	uint8_t binds;
@@ -283,7 +293,7 @@ static struct value apply(
 	return fail(e);
 }
 
-/* Of operators that bind at least so. */
+/* Reads operators that bind at least as tightly as `least`. */
 static struct value binary(struct expression *e, unsigned least)
 {
 	struct value v = primary(e);
@@ -330,7 +340,7 @@ static bool count_of(struct text *t, bool is_literal, const char *end, uint64_t 
 	return true;
 }
 
-/* 0: it is no type. */
+/* Returns 0 if the token is no type. */
 static uint64_t type_bytes(struct text token)
 {
 	static const struct {
@@ -355,7 +365,7 @@ static uint64_t times(uint64_t a, uint64_t b)
 	return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-/* What is declared behind a `.global`, as far as it has been read. */
+/* The parts of a declaration behind `.global`, as far as it has been read. */
 struct declaration {
 	uint64_t element, vector, bytes, sum, values;
 	bool managed, has_value, is_open, is_nested, is_unknown;
@@ -376,7 +386,7 @@ static void dimension(struct declaration *d, struct text *t)
 	} else {
 		d->is_unknown = true;
 		do
-			token = next(t);
+			token = next_token(t);
 		while (token.at < token.end && !is(token, "]") && !is(token, ";"));
 		t->at -= is(token, ";");
 	}
@@ -393,7 +403,7 @@ static void parameter(struct declaration *d, struct text *t)
 		d->is_unknown = true;
 }
 
-/* One is complete: with `[]` it has as many elements as values. */
+/* A variable is complete: with `[]` it has as many elements as values. */
 static void end_variable(struct declaration *d)
 {
 	if (d->is_open)
@@ -403,7 +413,7 @@ static void end_variable(struct declaration *d)
 	d->has_value = d->is_open = d->is_nested = false;
 }
 
-/* In braces or parentheses, or at their beginning. */
+/* The token is in braces or parentheses, or begins them. */
 static void inside(struct declaration *d, struct text token)
 {
 	if (is(token, "{") || is(token, "(")) {
@@ -422,9 +432,9 @@ static void inside(struct declaration *d, struct text token)
 static void declared(struct text *t, struct td_image_data *data)
 {
 	struct declaration d = {.vector = 1};
-	struct text token = next(t);
+	struct text token = next_token(t);
 
-	for (; token.at < token.end && !is(token, ";"); token = next(t)) {
+	for (; token.at < token.end && !is(token, ";"); token = next_token(t)) {
 		if (d.depth || is(token, "{") || is(token, "("))
 			inside(&d, token);
 		else if (is(token, ","))
@@ -434,7 +444,7 @@ static void declared(struct text *t, struct td_image_data *data)
 		else if (d.has_value)
 			continue;
 		else if (is(token, ".align"))
-			(void)next(t);
+			(void)next_token(t);
 		else if (is(token, ".v2") || is(token, ".v4"))
 			d.vector = (uint64_t)(token.at[2] - '0');
 		else if (*token.at == '.')
@@ -460,7 +470,7 @@ struct td_image_data td_image_ptx(const char *image, size_t len)
 	struct text token, before = {NULL, NULL};
 	struct td_image_data data = {0};
 
-	for (token = next(&t); token.at < token.end; before = token, token = next(&t))
+	for (token = next_token(&t); token.at < token.end; before = token, token = next_token(&t))
 		if (is(token, ".global") &&
 			!(before.at && (is(before, ".extern") || is(before, ".ptr"))))
 			declared(&t, &data);

@@ -7,7 +7,10 @@
 
 #include "preload/image/image.h"
 
-/* Of what does not begin as a text does nobody looks for the end. len: SIZE_MAX: a NUL ends it. */
+/*
+ * The end of an image that does not begin as text is not looked for. len of SIZE_MAX: a NUL ends
+ * the image.
+ */
 bool td_image_is_ptx(const char *image, size_t len);
 struct td_image_data td_image_ptx(const char *image, size_t len);
 

@@ -1,7 +1,9 @@
 /*
- * Unpacks Zstandard (RFC 8878; no dictionaries, check sums are not looked at) and LZ4 (the block format). The whole output is there, so it is its own window.
+ * Unpacks Zstandard (RFC 8878; no dictionaries, checksums are not verified) and LZ4 (the block
+ * format). The whole output is in memory, so it is its own window.
  *
- * Bits are read backwards, from the last byte of a stream towards its first. Whoever wants more than there are gets zeros, and the stream counts as damaged.
+ * Bits are read backwards, from the last byte of a stream to its first. A reader that wants more
+ * bits than there are gets zeros, and the stream counts as damaged.
  */
 #include "preload/image/unpack.h"
 
@@ -52,7 +54,7 @@ static bool split(struct in *in, size_t bytes, struct in *ret)
 	return true;
 }
 
-/* Of a value above 0: the number of its highest bit. */
+/* Returns the number of the highest bit of a value above 0. */
 static unsigned highest(uint64_t value)
 {
 	return 63 - (unsigned)__builtin_clzll(value);
@@ -112,7 +114,10 @@ struct states {
 	uint8_t more[1 << STATE_BITS_MAX], symbol[1 << STATE_BITS_MAX];
 };
 
-/* counts[i]: of how many states the symbol is; -1: of one, with all bits read anew. They fill the table. */
+/*
+ * Fills the table. counts[i] is the number of states of a symbol; -1: one state, with all bits read
+ * anew.
+ */
 static void fill_states(struct states *s, const int16_t *counts, unsigned symbols, unsigned bits)
 {
 	unsigned size = 1u << bits, mask = size - 1, high = size, at = 0;
@@ -219,7 +224,7 @@ static bool fill_codes(struct codes *c, uint8_t *weights, unsigned count)
 	return true;
 }
 
-/* Two states take turns, until there are no bits for the next one. 0: damaged. */
+/* Two states take turns until there are no bits for the next one. Returns 0 for damaged data. */
 static unsigned unpack_weights(struct in *in, uint8_t *weights)
 {
 	struct states s;
@@ -310,7 +315,7 @@ struct zstd {
 	size_t literal_count;
 };
 
-/* As they are, or one of them so many times. */
+/* Copies literals, or repeats one of them. */
 static bool plain_literals(struct zstd *z, struct in *in, unsigned format, bool repeated)
 {
 	static const uint8_t head_bytes[] = {1, 2, 1, 3};
@@ -442,7 +447,7 @@ static uint64_t offset_of(struct zstd *z, uint64_t value, bool has_literals)
 	return before[0] = offset;
 }
 
-static bool put(struct out *out, const uint8_t *from, size_t count)
+static bool put_bytes(struct out *out, const uint8_t *from, size_t count)
 {
 	if (count > (size_t)(out->end - out->at))
 		return false;
@@ -451,7 +456,7 @@ static bool put(struct out *out, const uint8_t *from, size_t count)
 	return true;
 }
 
-/* From that far before; what it writes may be what it reads next. */
+/* Copies from `offset` bytes before; it may read what it has just written. */
 static bool copy_match(struct out *out, uint64_t offset, uint64_t count)
 {
 	if (!offset || offset > (size_t)(out->at - out->start) ||
@@ -480,7 +485,8 @@ static bool run_sequences(struct zstd *z, struct bits *b, uint64_t count, struct
 
 		bytes = match_length(z->matches.symbol[match], b);
 		literals = literal_length(z->lengths.symbol[length], b);
-		if (literals > z->literal_count - used || !put(out, z->literals + used, literals) ||
+		if (literals > z->literal_count - used ||
+			!put_bytes(out, z->literals + used, literals) ||
 			!copy_match(out, offset_of(z, value, literals), bytes))
 			return false;
 		used += literals;
@@ -490,7 +496,7 @@ static bool run_sequences(struct zstd *z, struct bits *b, uint64_t count, struct
 		next_state(&z->matches, b, &match);
 		next_state(&z->offsets, b, &offset);
 	}
-	return !b->left && put(out, z->literals + used, z->literal_count - used);
+	return !b->left && put_bytes(out, z->literals + used, z->literal_count - used);
 }
 
 static bool unpack_block(struct zstd *z, struct in *in, struct out *out)
@@ -501,7 +507,7 @@ static bool unpack_block(struct zstd *z, struct in *in, struct out *out)
 	if (!read_literals(z, in) || !read_sequence_count(in, &count))
 		return false;
 	if (!count)
-		return put(out, z->literals, z->literal_count);
+		return put_bytes(out, z->literals, z->literal_count);
 	if (!read_le(in, 1, &modes) ||
 		!read_kind(z, in, modes >> 6 & 3, &lengths_kind, &z->lengths) ||
 		!read_kind(z, in, modes >> 4 & 3, &offsets_kind, &z->offsets) ||
@@ -542,7 +548,7 @@ static bool unpack_blocks(struct zstd *z, struct in *in, struct out *out)
 		bytes = head >> 3;
 		switch (head >> 1 & 3) {
 		case 0:
-			if (!split(in, bytes, &part) || !put(out, part.at, bytes))
+			if (!split(in, bytes, &part) || !put_bytes(out, part.at, bytes))
 				return false;
 			break;
 		case 1:
@@ -614,7 +620,7 @@ bool td_unpack_lz4(const void *from, size_t len, void *to, size_t want)
 
 	while (read_le(&in, 1, &token)) {
 		if (!read_length(&in, token >> 4, &count) || !split(&in, count, &part) ||
-			!put(&out, part.at, count))
+			!put_bytes(&out, part.at, count))
 			return false;
 		if (!left_of(&in))
 			break; /* the last sequence has no match */

@@ -1,12 +1,17 @@
 /*
- * Memory for other processes, of a backend whose memory has no handles that the driver would give. cuIpcGetMemHandle gives a handle of ours: where the
- * exporter listens (a unix socket in the directory of proto/shared_dir.h, and one in the abstract namespace), and an id that cannot be guessed. Who opens it connects, is asked by the kernel whose process it
- * is, and gets the descriptors of the chunks; the connection is its hold on the memory, so that it ends with the process. (ADR 0009)
+ * Shares memory of a backend that has no driver handles with other processes. cuIpcGetMemHandle
+ * returns a handle of tandem's own: where the exporter listens (a unix socket in the directory of
+ * proto/shared_dir.h, and one in the abstract namespace), and an id that cannot be guessed. A
+ * process that opens the handle connects; the exporter asks the kernel whose process it is and
+ * sends the descriptors of the chunks. The connection holds the memory, so the hold ends with the
+ * process (ADR 0009).
  *
- *   exporter   the memory is pinned from the first handle on until it is freed and nobody has it open; it is charged to the exporter all the time
- *   importer   maps the chunks anew; charges nothing
+ *   exporter   pins the memory from the first handle on, until it is freed and nobody has it
+ *              open; the memory is charged to the exporter all the time
+ *   importer   maps the chunks again; is charged nothing
  *
- * A program without tandem that opens such a handle is told by the driver that it is none; the daemon is told that there are such (shares.h).
+ * A program without tandem that opens such a handle gets an error from the driver. The daemon is
+ * told that such handles exist (shares.h).
  */
 #pragma once
 
@@ -28,29 +33,29 @@ int td_ipc_export(uint64_t address, CUipcMemHandle *ret);
 
 /* -- the importer's side (ipc_import.c) -- */
 
-/* Is the handle one of ours, of whatever process? */
+/* Is it a handle of tandem's, from any process? */
 bool td_ipc_is_ours(const CUipcMemHandle *handle);
 int td_ipc_open(const CUipcMemHandle *handle, uint64_t *ret_address);
 /* CUresult, or TD_BACKEND_NOT_MINE. *ret_last: the address is no longer mapped. */
 int td_ipc_close(uint64_t address, bool *ret_last);
 void td_ipc_context_ends(void *context);
-/* As td_swap_describe and td_swap_holds. */
+/* See td_swap_describe and td_swap_holds. */
 int td_ipc_describe(uint64_t address, struct td_swap_info *ret);
 int td_ipc_holds(uint64_t address, uint64_t bytes);
 
-/* Is that this process's own socket? */
+/* Does the handle name this process's own socket? */
 bool td_ipc_is_own(const uint8_t socket[TD_IPC_ID]);
 void td_ipc_import_forked(void);
 
 /* The process ends: leaves no file behind. */
 void td_ipc_exiting(void);
 
-/* Both sides: nothing of the parent's is the child's. */
+/* Called in the child of a fork, for both sides: nothing of the parent's belongs to the child. */
 void td_ipc_forked(void);
 
 /* -- sockets (ipc_socket.c) -- */
 
-/* What is in the 64 bytes. */
+/* The contents of the 64 bytes. */
 struct td_ipc_handle {
 	char magic[8];
 	uint8_t socket[TD_IPC_ID], id[TD_IPC_ID];
@@ -62,7 +67,7 @@ struct td_ipc_request {
 	uint8_t id[TD_IPC_ID];
 };
 
-/* Then packets with the chunks' descriptors follow, TD_IPC_FDS each at most. */
+/* The chunks' descriptors follow in packets of at most TD_IPC_FDS. */
 struct td_ipc_reply {
 	char magic[8];
 	uint32_t result, chunks; /* CUresult */
@@ -74,29 +79,35 @@ struct td_ipc_reply {
 
 extern const char td_ipc_magic[8];
 
-/* False: there is no randomness. */
+/* Returns false if the system gives no random bytes. */
 bool td_ipc_random(uint8_t ret[TD_IPC_ID]);
 
 /* Connections and the listener, so that a child of fork can close them all. NULL: too many. */
 struct td_conn *td_ipc_conn_new(int fd);
 void td_ipc_conn_free(struct td_conn *conn);
 void td_ipc_conns_forked(void);
-/* The same, once the other end has seen it, or has had a while to. */
+/* The same, once the other end has seen it, or has had time to. */
 void td_ipc_hang_up(struct td_conn *conn);
 
-/* By its path it is reached from wherever the daemon's socket is; by its abstract name, within a network namespace and without a daemon. */
+/*
+ * A path is reached from wherever the daemon's socket is; an abstract name, within a network
+ * namespace and without a daemon.
+ */
 enum td_ipc_way { TD_IPC_PATH, TD_IPC_ABSTRACT, TD_IPC_WAYS };
 
-/* A listening socket, or -errno. *ret_file: of its path; -EADDRINUSE: something has it that cannot be removed. */
+/*
+ * Returns a listening socket, or -errno. *ret_file is the file at its path. -EADDRINUSE: the path
+ * exists and cannot be removed.
+ */
 int td_ipc_listen(
 	const uint8_t name[TD_IPC_ID], enum td_ipc_way way, struct td_shared_file *ret_file);
-/* Is that file still what its path leads to? */
+/* Does the path still lead to that file? */
 bool td_ipc_is_there(const uint8_t name[TD_IPC_ID], const struct td_shared_file *file);
-/* Of its path nothing is left. */
+/* Removes what is left at its path. */
 void td_ipc_remove(const uint8_t name[TD_IPC_ID]);
 /* A connection to a process of this user's, or -errno; -EACCES: it is another user's. */
 int td_ipc_connect(const uint8_t name[TD_IPC_ID]);
-/* Is the other end a process of this user's? */
+/* Does the other end belong to a process of this user? */
 bool td_ipc_is_same_user(int fd);
 
 /* Whole packets, waiting boundedly. 0 or -errno; fds that come but are not asked for are closed. */

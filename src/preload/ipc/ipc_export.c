@@ -1,6 +1,7 @@
 /*
- * The exporter's side of shared memory; see ipc.h. One thread, started with the first handle, answers who connects and sees them go. It calls the driver
- * only to export chunks that are pinned, and to free what was freed while others had it.
+ * The exporter's side of shared memory; see ipc.h. One thread, started with the first handle,
+ * answers connections and sees them close. It calls the driver only to export pinned chunks, and to
+ * free memory that was freed while others had it.
  */
 #include <errno.h>
 #include <poll.h>
@@ -11,7 +12,7 @@
 
 #include "preload/base/thread.h"
 #include "preload/context/context.h"
-#include "preload/context/slot.h"
+#include "preload/context/marker.h"
 #include "preload/driver/real.h"
 #include "preload/ipc/ipc.h"
 #include "preload/ipc/shares.h"
@@ -52,7 +53,7 @@ static unsigned visitor_count;
 
 /* -- with the lock -- */
 
-static struct export **find(uint64_t address)
+static struct export **find_export(uint64_t address)
 {
 	struct export **p = &exports;
 
@@ -61,7 +62,7 @@ static struct export **find(uint64_t address)
 	return p;
 }
 
-/* In constant time for each, so that it does not tell how much of an id was right. */
+/* Compares in constant time, so that the time does not tell how much of an id was right. */
 static bool is_id(const struct export *e, const uint8_t id[TD_IPC_ID])
 {
 	unsigned differs = 0;
@@ -81,7 +82,7 @@ static struct export *find_id(const uint8_t id[TD_IPC_ID])
 	return found;
 }
 
-static void count(void)
+static void count_exports(void)
 {
 	uint32_t handles = 0, open = 0;
 
@@ -94,7 +95,7 @@ static void count(void)
 
 /* -- freeing -- */
 
-static void forget(struct export **at)
+static void forget_export(struct export **at)
 {
 	struct export *e = *at;
 
@@ -109,12 +110,12 @@ bool td_ipc_keeps(uint64_t address)
 	bool keeps = false;
 
 	pthread_mutex_lock(&lock);
-	at = find(address);
+	at = find_export(address);
 	if (*at && (*at)->importers)
 		(*at)->freed = keeps = true;
 	else if (*at)
-		forget(at);
-	count();
+		forget_export(at);
+	count_exports();
 	pthread_mutex_unlock(&lock);
 	return keeps;
 }
@@ -124,13 +125,13 @@ bool td_ipc_is_kept(uint64_t address)
 	bool kept;
 
 	pthread_mutex_lock(&lock);
-	kept = *find(address) && (*find(address))->freed;
+	kept = *find_export(address) && (*find_export(address))->freed;
 	pthread_mutex_unlock(&lock);
 	return kept;
 }
 
-/* One who had it open is gone. */
-static void put(struct export *e)
+/* A process that had the memory open is gone. */
+static void close_export(struct export *e)
 {
 	uint64_t address = e->address;
 	bool last;
@@ -138,8 +139,8 @@ static void put(struct export *e)
 	pthread_mutex_lock(&lock);
 	last = !--e->importers && e->freed;
 	if (last)
-		forget(find(address));
-	count();
+		forget_export(find_export(address));
+	count_exports();
 	pthread_mutex_unlock(&lock);
 	if (last)
 		td_swap_release(address);
@@ -147,10 +148,10 @@ static void put(struct export *e)
 
 /* -- the thread -- */
 
-static void leave(struct visitor *v)
+static void visitor_leaves(struct visitor *v)
 {
 	if (v->export)
-		put(v->export);
+		close_export(v->export);
 	td_ipc_conn_free(v->conn);
 	*v = visitors[--visitor_count];
 }
@@ -188,7 +189,7 @@ static struct td_ipc_reply reply_for(const struct td_range *range, const struct 
 	return reply;
 }
 
-static int answer(int fd, struct export *e)
+static int send_export(int fd, struct export *e)
 {
 	struct td_ipc_reply reply = {.result = CUDA_ERROR_INVALID_HANDLE};
 	const struct td_range *range;
@@ -204,8 +205,8 @@ static int answer(int fd, struct export *e)
 	return td_ipc_send(fd, &reply, sizeof(reply), NULL, 0) || send_chunks(fd, range);
 }
 
-/* It says what it wants once; what comes later ends it. False: it is to go. */
-static bool serve(struct visitor *v)
+/* A visitor sends one request; any later packet ends the connection. False: close it. */
+static bool serve_visitor(struct visitor *v)
 {
 	int fd = atomic_load(&v->conn->fd);
 	struct td_ipc_request request;
@@ -218,9 +219,9 @@ static bool serve(struct visitor *v)
 	v->export = find_id(request.id);
 	if (v->export)
 		v->export->importers++;
-	count();
+	count_exports();
 	pthread_mutex_unlock(&lock);
-	return !answer(fd, v->export) && v->export;
+	return !send_export(fd, v->export) && v->export;
 }
 
 static void welcome(const struct td_conn *listener)
@@ -254,8 +255,9 @@ static enum td_unreachable unreachable(int r)
 }
 
 /*
- * The directory may come with a daemon, and its file may be lost with one. Handles name the place, so that no other will do: where somebody else has taken it
- * meanwhile, it is tried again for as long as the program runs.
+ * The directory may appear with a daemon, and the file may vanish with one. Handles name the path,
+ * so no other path will do: if somebody else has taken it, this tries again for as long as the
+ * program runs.
  */
 static void listen_again(enum td_ipc_way way)
 {
@@ -293,10 +295,10 @@ static void look_around(void)
 	for (unsigned way = 0; way < TD_IPC_WAYS; way++)
 		if (fds[n + way].revents & POLLIN && td_conn_is_ours(listeners[way]))
 			welcome(listeners[way]);
-	/* From the end: who leaves is replaced by the last. */
+	/* Goes from the end, because a visitor that leaves is replaced by the last one. */
 	for (unsigned i = n; i-- > 0;)
-		if (fds[i].revents && !serve(&visitors[i]))
-			leave(&visitors[i]);
+		if (fds[i].revents && !serve_visitor(&visitors[i]))
+			visitor_leaves(&visitors[i]);
 }
 
 static void *thread_main(void *arg)
@@ -304,7 +306,7 @@ static void *thread_main(void *arg)
 	int mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 
 	(void)arg;
-	td_slot_adopt_internal();
+	td_marker_adopt_internal();
 	if (td_real.cuThreadExchangeStreamCaptureMode)
 		(void)td_real.cuThreadExchangeStreamCaptureMode(&mode);
 	for (;;)
@@ -312,8 +314,8 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
-/* With the lock: from here on handles can be opened. */
-static bool start(void)
+/* From here on handles can be opened. The caller holds the lock. */
+static bool start_listening(void)
 {
 	if (serving)
 		return true;
@@ -326,7 +328,10 @@ static bool start(void)
 	return serving;
 }
 
-/* What is open stays so: threads may go on until the very end. No lock: one of them may have been in the middle of it. */
+/*
+ * Open descriptors stay open, because threads may run until the very end. No lock is taken: a
+ * thread may have been stopped while it held one.
+ */
 void td_ipc_exiting(void)
 {
 	atomic_store(&exiting, true);
@@ -359,8 +364,8 @@ int td_ipc_export(uint64_t address, CUipcMemHandle *ret)
 	}
 	e->address = address;
 	pthread_mutex_lock(&lock);
-	at = find(address);
-	if (*at || !start()) {
+	at = find_export(address);
+	if (*at || !start_listening()) {
 		r = *at ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM;
 		td_swap_unpin(address);
 		free(e);
@@ -369,7 +374,7 @@ int td_ipc_export(uint64_t address, CUipcMemHandle *ret)
 	}
 	if (!r)
 		fill_handle(*at, ret);
-	count();
+	count_exports();
 	pthread_mutex_unlock(&lock);
 	return r;
 }

@@ -1,4 +1,7 @@
-/* The importer's side of shared memory; see ipc.h. What is open is a list under one lock, which is held while a handle is being opened. */
+/*
+ * The importer's side of shared memory; see ipc.h. Open handles are in one list, under a lock that
+ * is held while a handle is being opened.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +35,9 @@ struct import {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct import *imports; /* guarded by lock */
-/* What is mapped, by address, for those who only ask about it: they wait for nobody who opens. */
+/*
+ * Mapped memory by address, for queries that must not wait for a thread that is opening a handle.
+ */
 static pthread_mutex_t index_lock = PTHREAD_MUTEX_INITIALIZER; /* after lock */
 static struct td_ranges by_address;
 
@@ -46,7 +51,7 @@ static uint64_t chunk_bytes(const struct import *i, uint32_t chunk)
 	return chunk + 1 == i->chunks ? i->last_bytes : i->each_bytes;
 }
 
-static bool note(struct import *i)
+static bool note_import(struct import *i)
 {
 	bool noted;
 
@@ -58,7 +63,7 @@ static bool note(struct import *i)
 	return noted;
 }
 
-static void end(struct import *i)
+static void end_import(struct import *i)
 {
 	struct td_allocation row;
 
@@ -78,7 +83,7 @@ static void end(struct import *i)
 
 /* -- opening -- */
 
-/* A reply that makes no sense comes from no tandem. */
+/* An invalid reply does not come from tandem. */
 static bool is_sound(const struct td_ipc_reply *r)
 {
 	return !memcmp(r->magic, td_ipc_magic, sizeof(r->magic)) && r->chunks &&
@@ -104,7 +109,7 @@ static int import_one(struct import *i, int fd)
 	return r;
 }
 
-/* One packet's. */
+/* Imports the descriptors of one packet. */
 static int import_some(struct import *i)
 {
 	unsigned n = TD_IPC_FDS;
@@ -121,7 +126,10 @@ static int import_some(struct import *i)
 	return r;
 }
 
-/* The device that asks, and the one whose memory it is, so that copies between the two go directly. */
+/*
+ * Gives access to the device that asks and to the one that has the memory, so that copies between
+ * the two are direct.
+ */
 static int let_in(struct import *i)
 {
 	CUmemAllocationProp prop;
@@ -156,7 +164,7 @@ static int map(struct import *i)
 }
 
 /* Asks the exporter. NULL with *ret_result. */
-static struct import *ask(const struct td_ipc_handle *handle, int *ret_result)
+static struct import *ask_exporter(const struct td_ipc_handle *handle, int *ret_result)
 {
 	struct td_ipc_request request = {0};
 	struct td_ipc_reply reply;
@@ -167,7 +175,10 @@ static struct import *ask(const struct td_ipc_handle *handle, int *ret_result)
 	*ret_result = fd == -EACCES ? CUDA_ERROR_NOT_PERMITTED : CUDA_ERROR_MAP_FAILED;
 	if (fd < 0)
 		return NULL;
-	/* Known from here on: the child of a fork in another thread closes it, or the exporter would take the child for us. */
+	/*
+	 * The descriptor is known from here on, so that the child of a fork in another thread
+	 * closes it. Otherwise the exporter would take the child for this process.
+	 */
 	conn = td_ipc_conn_new(fd);
 	if (!conn)
 		return NULL;
@@ -211,20 +222,20 @@ static enum td_denied reason_of(int r)
 	}
 }
 
-/* With the lock. */
+/* The caller holds the lock. */
 static int open_new(const struct td_ipc_handle *handle, CUcontext context, struct import **ret)
 {
 	int r = CUDA_SUCCESS;
-	struct import *i = ask(handle, &r);
+	struct import *i = ask_exporter(handle, &r);
 
 	if (!i)
 		return r;
 	i->context = context;
 	r = map(i);
-	if (!r && !note(i))
+	if (!r && !note_import(i))
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	if (r) {
-		end(i);
+		end_import(i);
 		return r;
 	}
 	i->next = imports;
@@ -270,7 +281,7 @@ int td_ipc_open(const CUipcMemHandle *opaque, uint64_t *ret_address)
 
 /* -- closing -- */
 
-/* With the lock. */
+/* The caller holds the lock. */
 static struct import **find_address(uint64_t address, const void *context)
 {
 	struct import **p = &imports;
@@ -300,7 +311,10 @@ int td_ipc_close(uint64_t address, bool *ret_last)
 	(void)td_real.cuCtxGetCurrent(&context);
 	if (!is_open(address, context))
 		return TD_BACKEND_NOT_MINE;
-	/* As the driver does it: what uses it ends first. No lock is held meanwhile: what is waited for may need another thread to open or to close. */
+	/*
+	 * As in the driver, work that uses the memory ends first. No lock is held meanwhile,
+	 * because the awaited work may need another thread to open or to close memory.
+	 */
 	r = td_real.cuCtxSynchronize();
 	if (r)
 		return r;
@@ -313,7 +327,7 @@ int td_ipc_close(uint64_t address, bool *ret_last)
 		*ret_last = !--i->references;
 	if (*ret_last) {
 		*at = i->next;
-		end(i);
+		end_import(i);
 	}
 	pthread_mutex_unlock(&lock);
 	return r;
@@ -332,7 +346,7 @@ void td_ipc_context_ends(void *context)
 			continue;
 		}
 		*p = i->next;
-		end(i);
+		end_import(i);
 	}
 	pthread_mutex_unlock(&lock);
 	td_thread_may_cancel(cancel);

@@ -1,6 +1,7 @@
 /*
- * Sockets between exporters and importers of memory; see ipc.h. Files go with their process or, if it is killed, by the daemon (daemon/server/sweep.h); abstract
- * names leave nothing behind. Either way both ends ask the kernel who the other is.
+ * Sockets between exporters and importers of memory; see ipc.h. Files vanish with their process or,
+ * if it is killed, are removed by the daemon (daemon/server/sweep.h); abstract names leave nothing
+ * behind. Both ends ask the kernel who the other is.
  */
 #include <errno.h>
 #include <poll.h>
@@ -77,7 +78,7 @@ void td_ipc_conn_free(struct td_conn *conn)
 void td_ipc_conns_forked(void)
 {
 	for (unsigned i = 0; i < CONNS_MAX; i++) {
-		/* One that never was in use says 0. */
+		/* A connection that was never used has inode 0. */
 		if (atomic_load(&conns[i].conn.inode))
 			td_conn_close(&conns[i].conn);
 		conns[i].taken = false;
@@ -133,7 +134,7 @@ static int new_socket(void)
 	return fd;
 }
 
-static int find(const char *name, struct td_shared_file *ret)
+static int find_socket_file(const char *name, struct td_shared_file *ret)
 {
 	char buf[TD_SHARED_DIR_MAX];
 	const char *dir = dir_of(buf);
@@ -149,12 +150,12 @@ int td_ipc_listen(const uint8_t id[TD_IPC_ID], enum td_ipc_way way, struct td_sh
 	if (fd < 0)
 		return fd;
 	name_of(id, name);
-	/* What still has the name is of a listener of ours that was lost. */
+	/* A file with this name is left over from a listener of this process that was lost. */
 	if (way == TD_IPC_PATH)
 		td_ipc_remove(id);
 	r = call(true, fd, name, way);
 	if (!r && way == TD_IPC_PATH)
-		r = find(name, ret_file);
+		r = find_socket_file(name, ret_file);
 	if (!r && !listen(fd, BACKLOG))
 		return fd;
 	r = r ? r : -errno;
@@ -168,7 +169,8 @@ bool td_ipc_is_there(const uint8_t id[TD_IPC_ID], const struct td_shared_file *f
 	char name[NAME_LEN];
 
 	name_of(id, name);
-	return !find(name, &there) && there.device == file->device && there.inode == file->inode;
+	return !find_socket_file(name, &there) && there.device == file->device &&
+	       there.inode == file->inode;
 }
 
 void td_ipc_remove(const uint8_t id[TD_IPC_ID])
@@ -222,7 +224,7 @@ union control {
 };
 
 /* Connections that were adopted do not block. 0, or -ETIMEDOUT. */
-static int await(int fd, short events, int milliseconds)
+static int await_socket(int fd, short events, int milliseconds)
 {
 	struct pollfd poll_fd = {fd, events, 0};
 	int r;
@@ -245,7 +247,7 @@ int td_ipc_send(int fd, const void *bytes, size_t n, const int *fds, unsigned co
 	do
 		sent = sendmsg(fd, &header, MSG_NOSIGNAL);
 	while ((sent < 0 && errno == EINTR) ||
-		(sent < 0 && errno == EAGAIN && !await(fd, POLLOUT, PATIENCE * 1000)));
+		(sent < 0 && errno == EAGAIN && !await_socket(fd, POLLOUT, PATIENCE * 1000)));
 	return sent < 0 ? -errno : 0;
 }
 
@@ -259,7 +261,7 @@ int td_ipc_receive(int fd, void *ret, size_t n, int *ret_fds, unsigned *ret_coun
 		.msg_controllen = sizeof(control.bytes)};
 	unsigned count;
 	ssize_t got;
-	int r = await(fd, POLLIN, PATIENCE * 1000);
+	int r = await_socket(fd, POLLIN, PATIENCE * 1000);
 
 	if (r)
 		return r;
@@ -281,6 +283,6 @@ void td_ipc_hang_up(struct td_conn *conn)
 	int fd = conn ? atomic_load(&conn->fd) : -1;
 
 	if (conn && td_conn_is_ours(conn) && !shutdown(fd, SHUT_WR))
-		(void)await(fd, POLLIN, GOODBYE_MS);
+		(void)await_socket(fd, POLLIN, GOODBYE_MS);
 	td_ipc_conn_free(conn);
 }

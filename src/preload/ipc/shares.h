@@ -1,6 +1,6 @@
 /*
- * What the daemon is told of memory that processes share (ipc.h), so that a user finds there why a handle is of no use: to others, or to this process. Counted by
- * any thread, told by the agent.
+ * Reports to the daemon on memory that processes share (ipc.h), so that a user can find out why a
+ * handle does not work for others or for this process. Any thread counts; the agent sends.
  */
 #pragma once
 

@@ -1,11 +1,15 @@
 /*
- * cuInit, where the program is to see some of the GPUs (place.h). The driver reads CUDA_VISIBLE_DEVICES in there, so that it is what says which,
- * and everything that the driver says of devices agrees.
+ * cuInit, where the program is to see some of the GPUs (place.h). The driver reads
+ * CUDA_VISIBLE_DEVICES in cuInit. So that variable selects the GPUs, and everything that the driver
+ * says of devices agrees.
  *
- * The program's environment is not changed: for the time of the call `environ` is another array. Threads that read theirs meanwhile find everything they
- * look for in either; setenv() would move strings and the array under them. What a thread sets in that time goes into the other array, and that is then kept.
+ * The program's environment is not changed: for the time of the call, `environ` is another array.
+ * Threads that read theirs meanwhile find the same strings in either; setenv() would move strings
+ * and the array under them. A variable that a thread sets in that time goes into the other array,
+ * which is then kept.
  *
- * Within a job, CUDA_VISIBLE_DEVICES means what it means in a container with these GPUs: its indices count the job's GPUs.
+ * Within a job, CUDA_VISIBLE_DEVICES means what it means in a container with these GPUs: its
+ * indices count the job's GPUs.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +28,10 @@
 static struct td_lock lock = TD_LOCK_INIT(TD_RANK_INIT);
 static bool initialised; /* guarded by lock */
 
-/* "CUDA_VISIBLE_DEVICES=GPU-...,GPU-...": the job's GPUs, or those of them that the program asks for. */
+/*
+ * "CUDA_VISIBLE_DEVICES=GPU-...,GPU-...": the job's GPUs, or those of them that the program asks
+ * for.
+ */
 static char *make_entry(void)
 {
 	uint32_t order[TD_GPU_MAX], count;
@@ -48,7 +55,7 @@ static bool is_variable(const char *entry)
 	return !strncmp(entry, VARIABLE "=", sizeof(VARIABLE));
 }
 
-/* The same with this entry; NULL: memory is short. */
+/* A copy of the array with this entry; NULL: memory is short. */
 static char **copy_with(char **before, char *entry)
 {
 	size_t count = 0, n = 0;
@@ -67,7 +74,10 @@ static char **copy_with(char **before, char *entry)
 	return copy;
 }
 
-/* The program's own; NULL: it has none. Strings stay where they are; arrays do not: setenv() may have moved the one before in the meantime. */
+/*
+ * Returns the program's own value; NULL: it has none. Strings stay in place, arrays do not:
+ * setenv() may have moved the array meanwhile.
+ */
 static const char *find_variable(char **array)
 {
 	for (; array && *array; array++)
@@ -76,7 +86,7 @@ static const char *find_variable(char **array)
 	return NULL;
 }
 
-/* Another thread has set something meanwhile, so that the array is a third one by now. */
+/* Another thread has set a variable meanwhile, so the array is a third one by now. */
 static void restore_variable(const char *value)
 {
 	if (value)

@@ -1,9 +1,10 @@
 /*
- * The library's own beginning, forks and end. A program that execs needs nothing: descriptors are closed by the kernel and the new image
- * loads us again.
+ * The library's beginning, forks and end. An exec needs nothing: the kernel closes the descriptors,
+ * and the new image loads the library again.
  *
- * A forked child has one thread, no agent and no connection, and CUDA gives it nothing that its parent had; so everything starts as if just
- * loaded. Nothing is locked around the fork: what the child resets it does not read.
+ * A forked child has one thread, no agent and no connection, and CUDA gives it nothing of its
+ * parent's; so everything starts as if just loaded. No lock is held around the fork: the child
+ * resets state without reading it.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,7 +16,7 @@
 #include "preload/base/thread.h"
 #include "preload/context/context.h"
 #include "preload/context/drain.h"
-#include "preload/context/slot.h"
+#include "preload/context/marker.h"
 #include "preload/driver/choose.h"
 #include "preload/driver/real.h"
 #include "preload/gate/gate.h"
@@ -40,7 +41,7 @@ static void in_child(void)
 	td_drain_forked();
 	td_late_forked();
 	td_pace_forked();
-	td_slot_forked();
+	td_marker_forked();
 	td_steps_forked();
 	td_gate_forked();
 	td_graphs_forked();
@@ -64,8 +65,9 @@ static void use_backend(enum td_backend_kind kind)
 }
 
 /*
- * glibc's pthread_atfork is linked in statically and refers to a symbol that musl does not have, which would keep every program on musl from
- * starting. So that symbol is optional here, and musl's own pthread_atfork is looked for.
+ * glibc's pthread_atfork is linked in statically and refers to a symbol that musl lacks, which
+ * would keep every program on musl from starting. So that symbol is weak here, and musl's own
+ * pthread_atfork is looked up.
  */
 extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
 	void *library) __attribute__((weak));
@@ -97,7 +99,7 @@ void td_begin(void)
 		&(struct td_chooser){.use = use_backend, .stay = td_swap_pin_all});
 	if (td_settings.disabled)
 		return;
-	(void)td_slot_init();
+	(void)td_marker_init();
 	td_gate_init();
 	td_thread_init();
 	at_fork(td_choose_before_fork, td_choose_after_fork, in_child);
@@ -108,7 +110,10 @@ __attribute__((constructor)) static void begin(void)
 	td_begin();
 }
 
-/* Threads and destructors may still launch after this, so the agent goes on serving the gate; it only stops looking around. */
+/*
+ * Threads and destructors may still launch after this, so the agent goes on serving the gate. It
+ * only stops its periodic checks.
+ */
 __attribute__((destructor)) static void end(void)
 {
 	td_ipc_exiting();

@@ -1,9 +1,10 @@
 /*
- * Every way to a driver symbol ends in our wrapper: the exported names themselves, dlsym, dlvsym, cuGetProcAddress; and dlopen loses the
- * flag that would hide us (docs/decisions/0004).
+ * Every way to a driver symbol ends in a wrapper of the library: the exported names, dlsym, dlvsym
+ * and cuGetProcAddress. dlopen loses the flag that would bypass them (docs/decisions/0004).
  *
- * dlsym, dlvsym and dlopen are assembly, so that the real ones see their true caller: RTLD_NEXT and a caller's RUNPATH mean what they
- * should. The C parts below only say whether a name is ours.
+ * dlsym, dlvsym and dlopen are assembly, so that the real functions see their true caller:
+ * RTLD_NEXT and a caller's RUNPATH keep their meaning. The C parts below only say whether a name is
+ * hooked.
  */
 #include <dlfcn.h>
 #include <string.h>
@@ -30,7 +31,7 @@ _Static_assert(
 #define WRAPPED_SUBMIT_EX(symbol, ...)   WRAPPER(symbol)
 #define WRAPPED_SUBMIT_WAIT(symbol, ...) WRAPPER(symbol)
 #define WRAPPED_NAMES(symbol, ...)       WRAPPER(symbol)
-/* All other classes: only what hooks.def lists. */
+/* Classes without a wrapper: only the symbols of hooks.def are hooked. */
 #define WRAPPED_SUBMIT_GRAPH(...)
 #define WRAPPED_NAMES_GRAPH(...)
 #define WRAPPED_NAMES_NODE(...)
@@ -60,7 +61,7 @@ _Static_assert(
 #include "preload/driver/hooks.def"
 #undef WRAPPER
 
-/* By index in td_symbols; NULL: not touched. */
+/* The wrappers by index in td_symbols; NULL: not hooked. */
 static void *const wrappers[TD_SYMBOL_N] = {
 #define WRAPPER(symbol) [TD_SYMBOL_##symbol] = (void *)symbol,
 #include "cuda/symbols.def"
@@ -96,7 +97,10 @@ static void *wrapper_of(const struct td_symbol *symbol)
 	return symbol ? wrappers[symbol - td_symbols] : NULL;
 }
 
-/* A driver newer than our table may have a newer form of the symbol, with other parameters: that one is left alone. */
+/*
+ * A driver newer than the table may have a newer form of the symbol with other parameters; that
+ * form is left alone.
+ */
 static bool is_known_form(
 	const struct td_symbol *symbol, const char *name, int version, uint64_t flags, void *found)
 {
@@ -109,7 +113,10 @@ static bool is_known_form(
 	       known == found;
 }
 
-/* The driver answers first: what it does not have, we do not offer. The first look-up of cudart has an empty name and version 0. */
+/*
+ * The driver answers first: a symbol that it lacks is not offered. The first look-up of cudart has
+ * an empty name and version 0.
+ */
 static CUresult answer(CUresult r, const char *name, void **ret, int version, uint64_t flags)
 {
 	const struct td_symbol *symbol;
@@ -136,7 +143,10 @@ CUresult td_hook_cuGetProcAddress_v2(
 }
 
 /* Ours for this look-up, or NULL: then the real function goes on as if we were not there. */
-/* Who looks up the look-up gets ours, which goes on to the real one: else what it looks up then would pass us by. */
+/*
+ * A program that looks up cuGetProcAddress gets the library's, which calls the real one. Otherwise
+ * its later look-ups would bypass the library.
+ */
 static void *lookup_of(const char *name)
 {
 	if (td_is_same(name, "dlsym"))
@@ -161,12 +171,13 @@ __attribute__((used)) void *td_dlsym_ours(void *handle, const char *name)
 		ours = td_nvml_wrapper(name);
 	else
 		ours = lookup_of(name);
-	/* Only where the object that is asked has the symbol at all. */
+	/* A symbol is replaced only where the object that is asked has it. */
 	return ours && !td_gate_disabled() && td_libc_dlsym(handle, name) ? ours : NULL;
 }
 
 /*
- * Other interposers ask for the real dlsym by dlvsym, since a versioned question passes over definitions without a version such as ours.
+ * Other interposers ask for the real dlsym by dlvsym, because a versioned look-up skips definitions
+ * without a version, such as this one.
  */
 __attribute__((used)) void *td_dlvsym_ours(void *handle, const char *name);
 
@@ -182,35 +193,38 @@ __attribute__((used)) void *td_dlvsym_ours(void *handle, const char *name)
 }
 
 #if defined(__x86_64__)
-/* Saves the arguments, asks a C part; returns its answer, or jumps to the real function with the arguments restored. */
+/*
+ * Saves the arguments and asks a C part. Returns its answer, or jumps to the real function with the
+ * arguments restored.
+ */
 #define LOOKUP_STUB(name, ours, real)                                                              \
 	__asm__(".text\n.globl " name "\n.type " name ", @function\n" name ":\n"                   \
-		"	endbr64\n"                                                                       \
-		"	push %rdi\n	push %rsi\n	push %rdx\n"                                             \
-		"	call " ours "\n"                                                           \
-		"	pop %rdx\n	pop %rsi\n	pop %rdi\n"                                                \
-		"	test %rax, %rax\n	jnz 1f\n"                                                      \
-		"	jmp *" real "(%rip)\n"                                                     \
-		"1:	ret\n.size " name ", .-" name "\n")
+		" endbr64\n"                                                                       \
+		" push %rdi\n push %rsi\n push %rdx\n"                                             \
+		" call " ours "\n"                                                                 \
+		" pop %rdx\n pop %rsi\n pop %rdi\n"                                                \
+		" test %rax, %rax\n jnz 1f\n"                                                      \
+		" jmp *" real "(%rip)\n"                                                           \
+		"1: ret\n.size " name ", .-" name "\n")
 
 LOOKUP_STUB("dlsym", "td_dlsym_ours", "td_libc_dlsym");
 LOOKUP_STUB("dlvsym", "td_dlvsym_ours", "td_libc_dlvsym");
 
 /* RTLD_DEEPBIND (8) would make a library find the driver before us. */
 __asm__(".text\n.globl dlopen\n.type dlopen, @function\ndlopen:\n"
-	"	endbr64\n"
-	"	push %rdi\n	push %rsi\n	sub $8, %rsp\n"
-	"	call td_libc_find\n"
-	"	add $8, %rsp\n	pop %rsi\n	pop %rdi\n"
-	"	and $~8, %esi\n"
-	"	jmp *td_libc_dlopen(%rip)\n.size dlopen, .-dlopen\n");
+	" endbr64\n"
+	" push %rdi\n push %rsi\n sub $8, %rsp\n"
+	" call td_libc_find\n"
+	" add $8, %rsp\n pop %rsi\n pop %rdi\n"
+	" and $~8, %esi\n"
+	" jmp *td_libc_dlopen(%rip)\n.size dlopen, .-dlopen\n");
 #else
 #error "dlsym, dlvsym and dlopen need a stub for this processor: see LOOKUP_STUB"
 #endif
 
 /* -- the exported wrappers -- */
 
-/* No driver: what the program would have got without us cannot be had; cuInit has told it so already. */
+/* Without a driver, cuInit has already returned the error that the program would have got. */
 #define READY(symbol) (td_real.symbol || (!td_real_load() && td_real.symbol))
 
 #define KIND_PLAIN 0
@@ -226,11 +240,11 @@ static uint32_t attributes_kind(const CUlaunchConfig *config)
 	return 0;
 }
 
-static __attribute__((noinline, cold)) void meter(struct td_slot *slot, void *stream, uint32_t kind,
-	const void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-	unsigned bz, unsigned shared_bytes)
+static __attribute__((noinline, cold)) void meter(struct td_marker *marker, void *stream,
+	uint32_t kind, const void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+	unsigned by, unsigned bz, unsigned shared_bytes)
 {
-	td_meter_launch(slot, stream, kind,
+	td_meter_launch(marker, stream, kind,
 		&(const struct td_shape){function, {gx, gy, gz}, {bx, by, bz}, shared_bytes});
 }
 
@@ -238,13 +252,13 @@ static __attribute__((noinline, cold)) void meter(struct td_slot *slot, void *st
 /* The function or kernel of a launch; NULL in all other calls. */
 #define FIRST(function, ...) ((const void *)(function))
 #define FUNCTION(work)       FIRST work
-/* Of one that may be a library's kernel by its own handle. */
+/* True for what may be a library's kernel given by its own handle. */
 #define LAUNCHES(symbol, work) (FUNCTION(work) && td_library_has_kernels())
-/* Of a kernel, what the meter has to know. A constant false in all other calls. */
-#define METER(slot, stream, kind, work, block)                                                     \
+/* The facts of a kernel that the meter needs; a constant false in all other calls. */
+#define METER(marker, stream, kind, work, block)                                                   \
 	do {                                                                                       \
-		if (FIRST work && __builtin_expect(td_meter_is_on(slot), 0))                       \
-			meter(slot, (void *)(stream), kind, UNPACK work, UNPACK block);            \
+		if (FIRST work && __builtin_expect(td_meter_is_on(marker), 0))                     \
+			meter(marker, (void *)(stream), kind, UNPACK work, UNPACK block);          \
 	} while (0)
 #define WORK(symbol, work)                                                                         \
 	(td_submit_kind(TD_SYMBOL_##symbol, UNPACK work) | td_submit_size(TD_SIZE(symbol)))
@@ -253,7 +267,7 @@ static __attribute__((noinline, cold)) void meter(struct td_slot *slot, void *st
 #define SUBMITTING(symbol, stream, kind, waits)                                                    \
 	EXPORT CUresult symbol TD_PARAMS_##symbol                                                  \
 	{                                                                                          \
-		struct td_slot *slot;                                                              \
+		struct td_marker *marker;                                                          \
 		CUresult r;                                                                        \
 		if (!READY(symbol))                                                                \
 			return CUDA_ERROR_NOT_FOUND;                                               \
@@ -267,25 +281,25 @@ static __attribute__((noinline, cold)) void meter(struct td_slot *slot, void *st
 			if (r)                                                                     \
 				return r;                                                          \
 		}                                                                                  \
-		slot = td_gate_enter((void *)(stream), (kind) | WORK(symbol, TD_WORK_##symbol));   \
-		METER(slot, stream, kind, TD_WORK_##symbol, TD_BLOCK_##symbol);                    \
+		marker = td_gate_enter((void *)(stream), (kind) | WORK(symbol, TD_WORK_##symbol)); \
+		METER(marker, stream, kind, TD_WORK_##symbol, TD_BLOCK_##symbol);                  \
 		r = td_real.symbol TD_ARGS_##symbol;                                               \
-		td_gate_leave(slot);                                                               \
+		td_gate_leave(marker);                                                             \
 		return r;                                                                          \
 	}
 
 #define NAMING(symbol)                                                                             \
 	EXPORT CUresult symbol TD_PARAMS_##symbol                                                  \
 	{                                                                                          \
-		struct td_slot *slot;                                                              \
+		struct td_marker *marker;                                                          \
 		CUresult r;                                                                        \
 		if (!READY(symbol))                                                                \
 			return CUDA_ERROR_NOT_FOUND;                                               \
 		if (TD_REACHES(symbol))                                                            \
 			return CUDA_ERROR_INVALID_VALUE;                                           \
-		slot = td_gate_enter_naming();                                                     \
+		marker = td_gate_enter_naming();                                                   \
 		r = td_real.symbol TD_ARGS_##symbol;                                               \
-		td_gate_leave(slot);                                                               \
+		td_gate_leave(marker);                                                             \
 		return r;                                                                          \
 	}
 

@@ -1,18 +1,25 @@
 /*
- * Graphs: a launch counts as the kernels that it holds, and takes the memory of its allocation nodes.
+ * Graphs: a launch counts as the kernels that the graph holds, and takes the memory of its
+ * allocation nodes.
  *
- * The table of executable graphs is read by every launch, so it is fixed in size and read without a lock: a graph stands at one of PROBES places
- * from where its handle hashes to. One that finds no place counts as one kernel; since there was one, graphs that are not in the table have their memory looked up under the lock.
+ * Every launch reads the table of executable graphs, so it is fixed in size and read without a
+ * lock: a graph is at one of PROBES places behind the hash of its handle. A graph that finds no
+ * place counts as one kernel; once there has been one, graphs that are not in the table have their
+ * memory looked up under the lock.
  *
- * A launch cannot be taken back, so what it may take is asked for before: all that its allocation nodes have addresses for, which is what they share as
- * far as their lives do not overlap; once it was launched only what was trimmed since then (outside.h). What it did not take is given back.
+ * A launch cannot be undone, so its memory is asked for before it: all that its allocation nodes
+ * have addresses for, which they share as far as their lives do not overlap. After a launch only
+ * memory that was trimmed since is asked for (outside.h). What the launch did not take is given
+ * back.
  *
- *	unlaunched --launch: all--> has it --launch: nothing--> has it --trim--> has a part --launch: as much as was trimmed--> has it
- *	has it --changed to a graph with other addresses--> unlaunched
- *	has it --destroyed--> left with the graph that it was made of --instantiated anew--> has it
- *	                                                              --that graph destroyed--> forgotten
+ *   unlaunched --launch: all--> has it --launch: nothing--> has it
+ *   has it --trim--> has a part --launch: as much as was trimmed--> has it
+ *   has it --changed to a graph with other addresses--> unlaunched
+ *   has it --destroyed--> left with its source graph --instantiated anew--> has it
+ *   left with its source graph --that graph destroyed--> forgotten
  *
- * The addresses are the graph's, which has one executable graph at a time: what that one had stands behind them for the next.
+ * The addresses belong to the source graph, which has one executable graph at a time: the memory of
+ * one stays at these addresses for the next.
  */
 #include "preload/outside/graphs.h"
 
@@ -51,7 +58,7 @@ struct range {
 	uint64_t from, to;
 };
 
-/* Of an executable graph on one device. */
+/* The memory of an executable graph on one device. */
 struct memory {
 	struct memory *next;
 	const void *exec;  /* NULL: it is destroyed */
@@ -69,7 +76,7 @@ static struct memory *memories[BUCKETS]; /* by executable graph */
 static struct memory *left[BUCKETS];     /* of destroyed ones, by graph */
 static _Atomic bool crowded;             /* some graph found no place, ever */
 
-static struct exec *place(uintptr_t handle, unsigned probe)
+static struct exec *exec_place(uintptr_t handle, unsigned probe)
 {
 	return &execs[((handle * 0x9e3779b97f4a7c15ull >> 40) + probe) % PLACES];
 }
@@ -84,11 +91,12 @@ static struct memory **bucket(const void *exec)
 	return bucket_of(memories, exec);
 }
 
-static struct exec *find(uintptr_t handle)
+static struct exec *find_exec(uintptr_t handle)
 {
 	for (unsigned i = 0; i < PROBES; i++)
-		if (atomic_load_explicit(&place(handle, i)->handle, memory_order_acquire) == handle)
-			return place(handle, i);
+		if (atomic_load_explicit(&exec_place(handle, i)->handle, memory_order_acquire) ==
+			handle)
+			return exec_place(handle, i);
 	return NULL;
 }
 
@@ -162,7 +170,7 @@ static int by_place(const void *a, const void *b)
 	return (x->from > y->from) - (x->from < y->from);
 }
 
-/* By device and address; those that overlap or touch become one. */
+/* Sorts by device and address, and joins ranges that overlap or touch. */
 static void merge(struct content *c)
 {
 	size_t n = 0;
@@ -199,7 +207,7 @@ static struct memory *memory_new(
 	return m;
 }
 
-/* As a list, by device. */
+/* Returns a list with one entry per device. */
 static struct memory *memory_of(struct content *c, const void *exec, const void *graph)
 {
 	struct memory *list = NULL, *m;
@@ -227,7 +235,7 @@ static bool has_same_ranges(const struct memory *a, const struct memory *b)
 	return true;
 }
 
-/* What was there before is there still, where it has the same addresses. */
+/* Memory from an earlier launch is still there if the addresses are the same. */
 static void keep_mark(struct memory *now, const struct memory *before)
 {
 	for (; now; now = now->next)
@@ -243,7 +251,10 @@ static void keep_marks(struct memory *now, const struct memory *before)
 
 /* -- what is known of executable graphs -- */
 
-/* With the lock. Returns those of an executable graph, or those that are left of a graph's, unlinked. */
+/*
+ * With the lock. Unlinks and returns the entries of an executable graph, or those left with a
+ * source graph.
+ */
 static struct memory *take_from(struct memory **at, const void *exec, const void *graph)
 {
 	struct memory *list = NULL;
@@ -282,18 +293,21 @@ static void free_memories(struct memory *list)
 	}
 }
 
-/* With the lock. NULL: there is no place. */
+/* Returns NULL if there is no place. The caller holds the lock. */
 static struct exec *place_for(const void *handle)
 {
-	struct exec *at = find((uintptr_t)handle);
+	struct exec *at = find_exec((uintptr_t)handle);
 
 	for (unsigned i = 0; !at && i < PROBES; i++)
-		if (!place((uintptr_t)handle, i)->handle)
-			at = place((uintptr_t)handle, i);
+		if (!exec_place((uintptr_t)handle, i)->handle)
+			at = exec_place((uintptr_t)handle, i);
 	return at;
 }
 
-/* From now on the handle is one of this graph, which holds all this. was_another: it was one before. */
+/*
+ * Enters the handle as an executable graph of this graph, with this content. was_another: the
+ * handle was another graph's before.
+ */
 static void remember(void *handle, const void *graph, struct content *c, bool was_another)
 {
 	struct memory *now = memory_of(c, handle, graph), *before, *was_left = NULL, **end = &now;
@@ -322,8 +336,11 @@ static void remember(void *handle, const void *graph, struct content *c, bool wa
 	free_memories(before);
 }
 
-/* With the lock: what one that is destroyed had is there for the next one of its graph. Returns the rest. */
-static struct memory *leave(struct memory *list)
+/*
+ * With the lock. The memory of a destroyed executable graph stays for the next one of its source
+ * graph. Returns the other entries.
+ */
+static struct memory *leave_to_graph(struct memory *list)
 {
 	struct memory *rest = NULL;
 
@@ -340,21 +357,21 @@ static struct memory *leave(struct memory *list)
 	return rest;
 }
 
-static void forget(const void *handle)
+static void forget_exec(const void *handle)
 {
 	struct memory *before;
 	struct exec *at;
 
 	td_lock_take(&lock);
-	at = find((uintptr_t)handle);
+	at = find_exec((uintptr_t)handle);
 	if (at)
 		atomic_store(&at->handle, 0);
-	before = leave(take_memories(handle));
+	before = leave_to_graph(take_memories(handle));
 	td_lock_drop(&lock);
 	free_memories(before);
 }
 
-/* Its handle, and the addresses of its nodes, may be another's from now on. */
+/* The graph's handle, and the addresses of its nodes, may belong to another graph from now on. */
 static void forget_graph(const void *graph)
 {
 	struct memory *before;
@@ -420,7 +437,10 @@ static CUresult settle(struct claims *c, CUresult r, const void *exec)
 	for (unsigned i = 0; i < c->count; i++) {
 		uint64_t at = c->claims[i].trimmed_bytes;
 
-		/* More than was granted is counted, and had by nobody else: it cannot be taken back. */
+		/*
+		 * Memory beyond the grant is counted, so that nobody else gets it: a launch cannot
+		 * be undone.
+		 */
 		if (!r && c->claims[i].object)
 			(void)td_outside_fits(&c->claims[i]);
 		(void)td_outside_settle(&c->claims[i], r, TD_KEY_ADDRESS, 0);
@@ -432,7 +452,10 @@ static CUresult settle(struct claims *c, CUresult r, const void *exec)
 
 static CUresult claim_one(struct td_outside_claim *ret, const struct memory *memory)
 {
-	/* One pool for each device, which is asked what it holds. No handle of a pool is so small. */
+	/*
+	 * Each device has one pool for graphs, which is asked what it holds. No handle of a pool is
+	 * as small as this key.
+	 */
 	struct td_object *pool =
 		td_outside_pool((uint64_t)memory->device + 1, memory->device, TD_OUTSIDE_GRAPH);
 
@@ -466,7 +489,10 @@ static void weigh(void *exec, void *graph, bool was_another)
 	free(content.ranges);
 }
 
-/* Of a graph that is uploaded as it is instantiated. False: there is nothing to ask for. */
+/*
+ * Claims memory for a graph that is uploaded as it is instantiated. False: there is nothing to
+ * claim.
+ */
 static bool uploads(const void *params, void *graph, struct claims *ret)
 {
 	struct content content = {0};
@@ -500,13 +526,13 @@ static CUresult instantiated(CUresult r, void **exec, void *graph)
 	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
 	{                                                                                          \
 		struct claims claims;                                                              \
-		struct td_slot *slot;                                                              \
+		struct td_marker *marker;                                                          \
 		CUresult r = uploads(params, a1, &claims) ? claim_all(&claims) : CUDA_SUCCESS;     \
 		if (r)                                                                             \
 			return r;                                                                  \
-		slot = td_gate_enter_naming();                                                     \
+		marker = td_gate_enter_naming();                                                   \
 		r = td_real.symbol TD_ARGS_##symbol;                                               \
-		td_gate_leave(slot);                                                               \
+		td_gate_leave(marker);                                                             \
 		return instantiated(settle(&claims, r, NULL), a0, a1);                             \
 	}
 
@@ -516,13 +542,16 @@ INSTANTIATE(cuGraphInstantiateWithFlags, NULL)
 INSTANTIATE(cuGraphInstantiateWithParams, a2)
 INSTANTIATE(cuGraphInstantiateWithParams_ptsz, a2)
 
-/* Its allocation nodes are the other graph's from now on, with memory of their own, unless they have the same addresses. */
+/*
+ * The allocation nodes now belong to the other graph, with memory of their own, unless the
+ * addresses are the same.
+ */
 #define UPDATE(symbol)                                                                             \
 	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
 	{                                                                                          \
-		struct td_slot *slot = td_gate_enter_naming();                                     \
+		struct td_marker *marker = td_gate_enter_naming();                                 \
 		CUresult r = td_real.symbol TD_ARGS_##symbol;                                      \
-		td_gate_leave(slot);                                                               \
+		td_gate_leave(marker);                                                             \
 		if (!r)                                                                            \
 			weigh(a0, a1, true);                                                       \
 		return r;                                                                          \
@@ -536,7 +565,7 @@ CUresult td_hook_cuGraphExecDestroy(void *a0)
 	CUresult r;
 
 	/* First: the handle may be another's as soon as the driver has it back. */
-	forget(a0);
+	forget_exec(a0);
 	r = td_real.cuGraphExecDestroy(a0);
 	td_outside_refresh();
 	return r;
@@ -563,21 +592,21 @@ struct submission {
 
 static CUresult submit(const struct submission *s, uint32_t kernels, struct claims *claims)
 {
-	struct td_slot *slot =
+	struct td_marker *marker =
 		td_gate_enter(s->stream, s->flags | td_submit_work(s->exec, 0, 0, 0));
 	CUresult r;
 
 	if (claims && !all_hold(claims)) {
-		td_gate_leave(slot);
+		td_gate_leave(marker);
 		return LOST;
 	}
 	if (s->launches && kernels > 1 && !td_context_is_capturing(s->named))
-		td_gate_count(slot, kernels - 1);
-	if (s->launches && td_meter_is_on(slot))
+		td_gate_count(marker, kernels - 1);
+	if (s->launches && td_meter_is_on(marker))
 		td_meter_launch(
-			slot, s->stream, s->flags, &(const struct td_shape){.function = s->exec});
+			marker, s->stream, s->flags, &(const struct td_shape){.function = s->exec});
 	r = s->call(s->exec, s->stream);
-	td_gate_leave(slot);
+	td_gate_leave(marker);
 	return r;
 }
 
@@ -611,7 +640,7 @@ static bool may_allocate(const struct exec *known)
 #define WITH_GRAPH(symbol, own_stream, null_stream, is_launch)                                     \
 	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
 	{                                                                                          \
-		const struct exec *known = a0 ? find((uintptr_t)a0) : NULL;                        \
+		const struct exec *known = a0 ? find_exec((uintptr_t)a0) : NULL;                   \
 		const struct submission s = {td_real.symbol, a0, stream,                           \
 			stream ? stream : null_stream, own_stream, is_launch};                     \
 		uint32_t kernels =                                                                 \
@@ -626,7 +655,7 @@ WITH_GRAPH(cuGraphLaunch_ptsz, TD_SUBMIT_OWN_NULL, CU_STREAM_PER_THREAD, true)
 WITH_GRAPH(cuGraphUpload, 0, CU_STREAM_LEGACY, false)
 WITH_GRAPH(cuGraphUpload_ptsz, TD_SUBMIT_OWN_NULL, CU_STREAM_PER_THREAD, false)
 
-/* What it sums up goes with the graphs of the process. */
+/* The sums belong to the graphs of the process, and are cleared with them. */
 void td_graphs_forked(void)
 {
 	td_lock_reset(&lock);

@@ -1,4 +1,4 @@
-/* What executable graphs hold: known from their instantiation on, looked up at each launch. */
+/* The content of executable graphs: recorded at their instantiation, looked up at each launch. */
 #pragma once
 
 void td_graphs_forked(void);

@@ -1,10 +1,16 @@
 /*
- * What the variables of libraries take. A library becomes a module of each context that one of its kernels or variables is used in, with variables of its own there; its
- * managed ones exist once. They are asked for before the first call that may bring them there: where a context is current as the library is loaded, there; else at a call that asks for
- * one of its kernels or variables, or makes a function of a kernel; or at the first launch of a kernel by its own handle, or its first node, in whatever context that is. They count until the library is
- * unloaded, or the context ends. Of the first that come, up to TD_LITTLE_BYTES of all that are loaded, no more is known than how much they have: they count as code does, and no launch looks for them.
+ * The memory of libraries' variables. A library becomes a module of each context that uses one of
+ * its kernels or variables, with variables of its own there; its managed variables exist once.
  *
- * One thread at a time asks for a library, or unloads it; the others wait for what that comes to: what is asked for but not granted yet nobody may bring, and what is being unloaded nobody.
+ * The memory is asked for before the first call that may load the variables: with a current
+ * context, when the library is loaded; otherwise at a call that asks for one of its kernels or
+ * variables, or makes a function of a kernel; or at the first launch of a kernel by its own handle,
+ * or the first graph node of it, in any context. It counts until the library is unloaded or the
+ * context ends. Of the first libraries, up to TD_LITTLE_BYTES in all, only the size is recorded:
+ * they count as code does, and no launch looks for them.
+ *
+ * One thread at a time asks for a library or unloads it, and the others wait for the result. A
+ * library waiting for its grant, or being unloaded, cannot be loaded by anybody.
  */
 #include "preload/outside/libraries.h"
 
@@ -40,7 +46,7 @@ struct library {
 	bool busy;            /* some thread asks for it, or unloads it */
 };
 
-/* One that counts as code does. */
+/* A library whose variables count as code does. */
 struct little {
 	struct little *next;
 	const void *handle;
@@ -65,7 +71,7 @@ static _Atomic uint32_t changes; /* a futex: some library is not busy any more, 
 static _Atomic uint32_t library_count, little_count;
 _Atomic uint32_t td_library_kernels;
 
-static struct library *find(const void *handle)
+static struct library *find_library(const void *handle)
 {
 	struct library *l = libraries;
 
@@ -101,7 +107,7 @@ static void note_kernels(void *const *handles, unsigned count, const void *libra
 			continue;
 		*fresh = (struct kernel){.handle = handles[i], .library = library};
 		td_lock_take(&lock);
-		l = find(library);
+		l = find_library(library);
 		if (l && !library_of(fresh->handle)) {
 			fresh->serial = l->serial;
 			fresh->next = *bucket(fresh->handle);
@@ -114,7 +120,7 @@ static void note_kernels(void *const *handles, unsigned count, const void *libra
 	}
 }
 
-/* With the lock. */
+/* The caller holds the lock. */
 static void forget_kernels(uint64_t serial)
 {
 	for (unsigned i = 0; i < BUCKETS; i++) {
@@ -145,12 +151,15 @@ static struct use **find_use(struct library *l, const void *context)
 	return at;
 }
 
-/* With the lock: once no other thread has to do with it. NULL: it is not known, or not any more. */
+/*
+ * Returns the library once no other thread is busy with it. NULL: it is not known, or not any more.
+ * The caller holds the lock.
+ */
 static struct library *find_free(const void *handle)
 {
 	struct library *l;
 
-	while ((l = find(handle)) && l->busy) {
+	while ((l = find_library(handle)) && l->busy) {
 		uint32_t seen = atomic_load(&changes);
 
 		td_lock_drop(&lock);
@@ -160,7 +169,7 @@ static struct library *find_free(const void *handle)
 	return l;
 }
 
-/* Without the lock. */
+/* The caller does not hold the lock. */
 static void tell_waiters(void)
 {
 	atomic_fetch_add(&changes, 1);
@@ -175,7 +184,10 @@ static void end_busy(struct library *l)
 	tell_waiters();
 }
 
-/* What is to be asked for before the library is used in that context, which it is from now on; 0 if there is nothing, else the key of it, and the library is busy. */
+/*
+ * Begins the use of a library in a context. Returns 0 if there is nothing to ask for. Otherwise
+ * returns its key, *ret has what to ask for, and the library is busy.
+ */
 static uint64_t begin_use(const void *handle, const void *context, struct td_image_data *ret,
 	struct library **ret_busy)
 {
@@ -237,7 +249,10 @@ static const void *current_context(void)
 	return td_context_use() >= 0 && !td_real.cuCtxGetCurrent(&context) ? context : NULL;
 }
 
-/* The variables come now, while what was granted for them may still be on its way back from others. Only OUT_OF_MEMORY is an answer to that. */
+/*
+ * Loads the variables, while granted memory may still be on its way back from others. Only for
+ * OUT_OF_MEMORY does it make sense to try again.
+ */
 static CUresult bring(const void *library)
 {
 	CUmodule module;
@@ -269,7 +284,7 @@ static CUresult ask_for(const void *library, uint64_t key, const struct td_image
 	return td_data_settle(&claim, r, TD_KEY_LIBRARY, TD_KEY_LIBRARY_MANAGED, key);
 }
 
-/* Before a call that may bring the library's variables into the current context. */
+/* Called before a call that may load the library's variables into the current context. */
 static CUresult use(const void *library)
 {
 	const void *context = atomic_load_explicit(&library_count, memory_order_relaxed) && library
@@ -326,7 +341,7 @@ CUresult td_library_launches(const void *function, void *stream)
 
 /* -- little -- */
 
-/* With the lock. */
+/* The caller holds the lock. */
 static void link_little(struct little *l)
 {
 	l->next = littles;
@@ -335,7 +350,7 @@ static void link_little(struct little *l)
 	atomic_fetch_add(&little_count, 1);
 }
 
-/* False: it does not count as code does. */
+/* Returns false if the library does not count as code does. */
 static bool note_little(const void *handle, const struct td_image_data *data)
 {
 	uint64_t bytes = data->device_bytes;
@@ -407,8 +422,8 @@ static void remember(void *handle, const struct td_image_data *data)
 	td_lock_drop(&lock);
 }
 
-/* Of one that is busy, or that nobody else knows of yet. */
-static void forget(struct library *l)
+/* Forgets a library that is busy, or that nobody else knows of yet. */
+static void forget_library(struct library *l)
 {
 	struct library **at = &libraries;
 
@@ -421,7 +436,7 @@ static void forget(struct library *l)
 	td_lock_drop(&lock);
 }
 
-/* It has been unloaded. */
+/* Called when the library has been unloaded. */
 static void free_library(struct library *l)
 {
 	if (!l)
@@ -459,7 +474,7 @@ static CUresult loaded(CUresult r, void **library, const struct td_image_data *d
 LOAD_LIBRARY(cuLibraryLoadData, td_data_of_image)
 LOAD_LIBRARY(cuLibraryLoadFromFile, td_data_of_file)
 
-/* Nobody else has to do with it from now on. NULL: it is not known. */
+/* From now on no other thread is busy with the library. NULL: it is not known. */
 static struct library *begin_unload(const void *handle)
 {
 	struct library *l;
@@ -485,7 +500,7 @@ CUresult td_hook_cuLibraryUnload(void *a0)
 	td_meter_forget();
 	end_little(little, r);
 	if (l && !r) {
-		forget(l);
+		forget_library(l);
 		free_library(l);
 		tell_waiters();
 	} else if (l) {
@@ -579,15 +594,21 @@ ASK_FUNCTION(cuOccupancyMaxPotentialBlockSize, a2)
 ASK_FUNCTION(cuOccupancyMaxPotentialBlockSizeWithFlags, a2)
 ASK_FUNCTION(cuOccupancyMaxPotentialClusterSize, a1)
 
-/* -- nodes: a driver may bring a kernel's variables as its node is made or becomes one, as it does for a launch that is captured -- */
+/*
+ * -- graph nodes: a driver may load a kernel's variables when its node is made or changed, as it
+ * does for a captured launch --
+ */
 
-/* Of version 1: a function, which may be a kernel. */
+/* In version 1 of the structure: a function, which may be a kernel. */
 static CUresult node_uses_function(const struct td_kernel_node *params)
 {
 	return params ? td_library_launches(params->function, NULL) : CUDA_SUCCESS;
 }
 
-/* "Context for the kernel task to run in. ... ignored if func is set." Who reads it nevertheless brings the variables there. */
+/*
+ * "Context for the kernel task to run in. ... ignored if func is set." A driver that reads it
+ * nevertheless loads the variables there.
+ */
 static CUresult node_uses(const struct td_kernel_node *params)
 {
 	const void *library =
@@ -619,20 +640,20 @@ KERNEL_NODE(cuGraphKernelNodeSetParams_v2, node_uses, a1)
 KERNEL_NODE(cuGraphExecKernelNodeSetParams, node_uses_function, a2)
 KERNEL_NODE(cuGraphExecKernelNodeSetParams_v2, node_uses, a2)
 
-/* What other kinds of nodes name has to be there. */
+/* Other kinds of nodes name memory that has to be in place. */
 #define ANY_NODE(symbol, params)                                                                   \
 	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
 	{                                                                                          \
-		struct td_slot *slot;                                                              \
+		struct td_marker *marker;                                                          \
 		CUresult r;                                                                        \
 		if (TD_REACHES(symbol))                                                            \
 			return CUDA_ERROR_INVALID_VALUE;                                           \
 		r = td_library_has_kernels() ? any_node_uses(params) : CUDA_SUCCESS;               \
 		if (r)                                                                             \
 			return r;                                                                  \
-		slot = td_gate_enter_naming();                                                     \
+		marker = td_gate_enter_naming();                                                   \
 		r = td_real.symbol TD_ARGS_##symbol;                                               \
-		td_gate_leave(slot);                                                               \
+		td_gate_leave(marker);                                                             \
 		return r;                                                                          \
 	}
 

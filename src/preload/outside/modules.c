@@ -1,10 +1,14 @@
 /*
- * Modules: what their variables take of a device is asked for before they are loaded, as far as the image says it (image.h). The first that come, up to TD_LITTLE_BYTES of all that are
- * loaded, count as code does, with what NVML tells (docs/decisions/0007): a program that has used its limit up can still load kernels.
+ * Modules. The device memory of their variables is asked for before they are loaded, as far as the
+ * image states it (image.h). The first modules, up to TD_LITTLE_BYTES in all, count as code does,
+ * with NVML's figures (docs/decisions/0007): a program that has used up its limit can still load
+ * kernels.
  *
- * What is compressed is looked into in a job with a limit, or where no context says whether it has one. Of an image that cannot be read nothing is known before. In a job with
- * a limit its module is loaded, and what is free on the device by then, compared with before, is what it takes, if it is so twice, or three times at least that: others allocate, too. What
- * does not fit is unloaded.
+ * Compressed entries are read in a job with a limit, or where no context tells whether there is
+ * one. The size of an image that cannot be read is unknown. In a job with a limit such a module is
+ * loaded and measured: by the free memory of the device before and after, if two measurements agree
+ * or, of three, at least the smallest, because others allocate too. A module that does not fit is
+ * unloaded again.
  */
 #include "preload/outside/modules.h"
 
@@ -38,18 +42,21 @@ struct td_image_data td_data_of_image(const void *image)
 	return td_image_data(image, SIZE_MAX, is_worth_unpacking());
 }
 
-/* Not through libc, whose stat got its symbol only lately. Looked at before it is opened: a pipe is read by whoever opens it. */
+/*
+ * It does not use libc, whose stat got its symbol only recently. The type is checked before
+ * opening, because opening a pipe would consume it.
+ */
 static bool is_file(const char *path, struct stat *ret)
 {
 	return path && !syscall(SYS_stat, path, ret) && S_ISREG(ret->st_mode) && ret->st_size > 0;
 }
 
-/* Nothing for what cannot be read: the driver says so. */
+/* Returns nothing for a file that cannot be read: the driver will return the error. */
 struct td_image_data td_data_of_file(const char *path)
 {
 	struct stat st;
 	int fd = is_file(path, &st) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	/* Not mapped: who cuts the file short meanwhile would end the program. */
+	/* The file is read, not mapped: truncating a mapped file would end the program. */
 	char *image = fd < 0 ? NULL : malloc((size_t)st.st_size);
 	struct td_image_data data = {0};
 	size_t has = 0;
@@ -69,10 +76,16 @@ struct td_image_data td_data_of_file(const char *path)
 
 /* -- little -- */
 
-/* Of modules that are being loaded, and are not noted yet: no two threads take the same room. */
+/*
+ * Bytes of modules that are being loaded and are not recorded yet, so that no two threads take the
+ * same room.
+ */
 static _Atomic uint64_t little_bytes;
 
-/* What of this counts as code does: all of it, which *data then says no more, or nothing. end_little follows. */
+/*
+ * Returns how much of this counts as code: all of it, which *data then no longer has, or nothing.
+ * end_little follows.
+ */
 static uint64_t begin_little(struct td_image_data *data)
 {
 	uint64_t bytes = data->device_bytes;
@@ -135,7 +148,7 @@ struct measure {
 		known_bytes; /* known: what the image said, and counts already */
 };
 
-static void begin(struct measure *m)
+static void begin_measure(struct measure *m)
 {
 	size_t total, now;
 
@@ -151,11 +164,11 @@ static struct measure measure_of(const struct td_image_data *data)
 	int slot = data->unknown ? td_context_use() : -1;
 
 	m.wanted = slot >= 0 && td_client_has_limit((unsigned)slot);
-	begin(&m);
+	begin_measure(&m);
 	return m;
 }
 
-/* True: it has been unloaded, and is to be loaded once more, to see whether it takes that again. */
+/* True: the module has been unloaded, and is to be loaded once more to measure it again. */
 static bool is_in_doubt(struct measure *m, CUmodule module)
 {
 	uint64_t before = m->least_bytes, took = 0;
@@ -170,7 +183,7 @@ static bool is_in_doubt(struct measure *m, CUmodule module)
 	if (took <= m->known_bytes + TD_LITTLE_BYTES || took == before ||
 		++m->loads == LOADS_MOST || td_real.cuModuleUnload(module))
 		return false;
-	begin(m);
+	begin_measure(m);
 	return true;
 }
 
@@ -218,7 +231,7 @@ LOAD_MODULE(cuModuleLoadData, td_data_of_image)
 LOAD_MODULE(cuModuleLoadDataEx, td_data_of_image)
 LOAD_MODULE(cuModuleLoadFatBinary, td_data_of_image)
 
-/* What the image said, and what was measured beside that. */
+/* Takes the keys of what the image stated, and of what was measured. */
 static struct td_key *take_all(enum td_outside_key what, CUmodule module)
 {
 	struct td_key *all = NULL, *key;

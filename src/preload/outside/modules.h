@@ -1,4 +1,4 @@
-/* What the variables of a module or library take: asking for it, and how it counts. */
+/* Asks for the memory of the variables of a module or library, and counts it. */
 #pragma once
 
 #include "cuda/signatures.h"
@@ -9,15 +9,21 @@ struct td_data_claim {
 	struct td_outside_claim device, managed;
 };
 
-/* So much of a process's variables, in modules on a device or in libraries, counts as code does: what comes on top of that is asked for, however little it is. */
+/*
+ * This much of a process's variables, in modules on a device or in libraries, counts as code does.
+ * Beyond it, any size is asked for.
+ */
 #define TD_LITTLE_BYTES (1ull << 20)
 
 struct td_image_data td_data_of_image(const void *image);
 struct td_image_data td_data_of_file(const char *path);
 
-/* For the current context's device. CUDA_SUCCESS, then td_data_settle has to follow; or CUDA_ERROR_OUT_OF_MEMORY. */
+/*
+ * For the current context's device. CUDA_SUCCESS: td_data_settle has to follow; or
+ * CUDA_ERROR_OUT_OF_MEMORY.
+ */
 CUresult td_data_claim(struct td_data_claim *ret, const struct td_image_data *data);
-/* As td_outside_again: is it worth asking the driver again? */
+/* See td_outside_again: may the driver be asked again? */
 bool td_data_again(struct td_data_claim *claim, CUresult r);
 /* Returns r. */
 CUresult td_data_settle(struct td_data_claim *claim, CUresult r, enum td_outside_key device,

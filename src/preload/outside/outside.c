@@ -1,6 +1,6 @@
 /*
- * Memory that is not the backend's to move; see outside.h. Claims and their settling, keys, the ends of contexts, and the backend with all of it in
- * its totals.
+ * Memory that the backend cannot move; see outside.h. This file has claims and how they are
+ * settled, keys, the ends of contexts, and a backend whose totals include all of it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,9 @@
 /* A handle of the driver's to memory of this process was given out, ever. */
 static _Atomic bool has_handed;
 
-/* An import that was not mapped yet may be as large as any GPU. What of that is there NVML tells. */
+/*
+ * An import that is not mapped yet may be as large as any GPU. NVML reports what is really there.
+ */
 #define GUESSED_BYTES (1ull << 38)
 
 static const struct td_backend *inner;
@@ -33,7 +35,9 @@ int td_outside_ask(unsigned slot, uint64_t bytes, enum td_mobility mobility)
 {
 	int need;
 
-	/* It has to be on the device, where others run while our gate is closed. */
+	/*
+	 * The memory must be on the device, where others run while this process's gate is closed.
+	 */
 	while ((need = td_client_need(slot, bytes, mobility)) == TD_NEED_LATER) {
 		td_client_settled(slot, bytes, need, mobility);
 		td_gate_await();
@@ -169,7 +173,10 @@ void td_outside_delist(struct td_outside_claim *claim)
 	pool->granted_bytes -= claim->granted_bytes;
 }
 
-/* With the lock: of what the pool has grown by as much as this claim was granted, whosever it is: the others have as much left; or all if there is no other. */
+/*
+ * With the lock: counts the growth of a pool up to the grant of this claim, whichever claim caused
+ * it. The other claims keep as much; if there is no other, all of the growth is counted.
+ */
 static void settle_growth(struct td_outside_claim *claim)
 {
 	struct td_object *pool = claim->object;
@@ -275,8 +282,8 @@ void td_outside_alias_mapping(uint64_t address, enum td_outside_key what, uint64
 	td_lock_drop(&td_table.lock);
 }
 
-static void note(int device, enum td_outside_kind kind, enum td_outside_key what, uint64_t value,
-	uint64_t bytes)
+static void note_object(int device, enum td_outside_kind kind, enum td_outside_key what,
+	uint64_t value, uint64_t bytes)
 {
 	struct td_outside_claim claim = {.slot = -1, .bytes = bytes};
 
@@ -296,12 +303,12 @@ static int current_device(void)
 void td_outside_note(
 	enum td_outside_kind kind, enum td_outside_key what, uint64_t value, uint64_t bytes)
 {
-	note(current_device(), kind, what, value, bytes);
+	note_object(current_device(), kind, what, value, bytes);
 }
 
 static void note_import(int device, enum td_outside_key what, uint64_t value)
 {
-	note(device, TD_OUTSIDE_IMPORTED, what, value, GUESSED_BYTES);
+	note_object(device, TD_OUTSIDE_IMPORTED, what, value, GUESSED_BYTES);
 	td_table_tell(device);
 }
 
@@ -320,7 +327,7 @@ void td_outside_note_import_pool(uint64_t pool)
 	note_import(current_device(), TD_KEY_IMPORTED_POOL, pool);
 }
 
-/* False: it is not open yet. */
+/* Returns false if the memory is not open yet. */
 static bool open_again(uint64_t address, uint64_t bytes)
 {
 	struct td_key *key = td_table_key(TD_KEY_SHARED, address, bytes);
@@ -341,7 +348,7 @@ void td_outside_note_opened(uint64_t address, uint64_t bytes)
 
 	if (open_again(address, bytes))
 		return;
-	note(device, TD_OUTSIDE_OPENED, TD_KEY_SHARED, address, bytes);
+	note_object(device, TD_OUTSIDE_OPENED, TD_KEY_SHARED, address, bytes);
 	td_table_tell_at_once(device);
 }
 
@@ -355,7 +362,7 @@ void td_outside_note_handed(uint64_t address, uint64_t bytes)
 	if (known)
 		return;
 	atomic_store(&has_handed, true);
-	note(current_device(), TD_OUTSIDE_HANDED, TD_KEY_HANDED, address, bytes);
+	note_object(current_device(), TD_OUTSIDE_HANDED, TD_KEY_HANDED, address, bytes);
 }
 
 struct td_key *td_outside_take(enum td_outside_key what, uint64_t value)
@@ -540,7 +547,7 @@ static void over_stats(unsigned slot, struct td_memory_stats *ret)
 	td_lock_drop(&td_table.lock);
 }
 
-/* What of the limit is left for memory that can move. */
+/* Returns how much of the limit is left for movable memory. */
 static uint64_t left(unsigned slot, uint64_t limit_bytes)
 {
 	int device = td_table_device(slot);
@@ -567,7 +574,7 @@ static int over_reach(unsigned slot, uint64_t limit_bytes, void (*progress)(unsi
 	return inner->reach(slot, left(slot, limit_bytes), progress);
 }
 
-/* Of memory that others may keep by a handle. */
+/* Ends memory that others may keep by a handle. */
 static int end_handed(uint64_t address, int (*end)(uint64_t address))
 {
 	struct td_key *key = atomic_load_explicit(&has_handed, memory_order_relaxed)
@@ -587,7 +594,10 @@ static int over_release(uint64_t address)
 	return end_handed(address, inner->release);
 }
 
-/* What the parent's records hold is left as it is: it may have been amid a change, and the child has nothing on the device. */
+/*
+ * The parent's records are not read: it may have been in the middle of a change. The child has
+ * nothing on the device.
+ */
 static void over_forked(void)
 {
 	td_lock_reset(&td_table.lock);

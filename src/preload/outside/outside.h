@@ -1,12 +1,16 @@
 /*
- * Device memory that is not the backend's to move: unified memory, pools, the program's own VMM, arrays, what graphs allocate, other APIs'
- * memory. It is counted, asked for before the driver is, and stays where it is.
+ * Device memory that the backend cannot move: unified memory, pools, the program's own VMM, arrays,
+ * memory of graphs and of other APIs. It is counted, asked for before the driver is called, and
+ * stays in place.
  *
- *	claim --driver gave it--> settle(0, key): counted under its key      take --driver took it back--> gone
- *	      --driver refused--> settle(error): nothing was promised             --driver refused--> back
+ *   claim --driver gave it--> settle(0, key): counted under its key
+ *         --driver refused--> settle(error): nothing was promised
+ *   take  --driver took it back--> gone
+ *         --driver refused--> back
  *
- * An object is counted once, however many keys lead to it: a handle, one for each further handle to the same memory, one for each mapping. It is
- * counted for its device, whether or not the process has a context there yet.
+ * An object is counted once, however many keys lead to it: a handle, one for each further handle to
+ * the same memory, one for each mapping. It is counted for its device, whether or not the process
+ * has a context there yet.
  */
 #pragma once
 
@@ -20,17 +24,24 @@ enum td_outside_kind {
 	TD_OUTSIDE_MANAGED,
 	TD_OUTSIDE_LEGACY, /* by the 32-bit calls */
 	TD_OUTSIDE_VMM,
-	TD_OUTSIDE_EXPORTABLE, /* the same, that others may have, too: it may live on when it is given up here */
+	/* The same, exportable: it may live on in another process when it is released here. */
+	TD_OUTSIDE_EXPORTABLE,
 	TD_OUTSIDE_ARRAY,
-	TD_OUTSIDE_DATA,   /* of modules and libraries */
-	TD_OUTSIDE_LITTLE, /* the same, of modules, where there is so little of it that it counts as code does: not charged here */
+	TD_OUTSIDE_DATA, /* of modules and libraries */
+	/* The same, of modules, so small that it counts as code does; not charged here. */
+	TD_OUTSIDE_LITTLE,
 	TD_OUTSIDE_POOL,
 	TD_OUTSIDE_GRAPH,
 	TD_OUTSIDE_EXTERNAL, /* another API's, which nobody else counts */
 	TD_OUTSIDE_SHARED,   /* another CUDA process's, which counts it: not charged here */
-	TD_OUTSIDE_OPENED, /* the same, by a handle of the driver's: its owner may free it, and it be here alone */
-	TD_OUTSIDE_HANDED, /* ours by such a handle: no bytes of its own, but others may keep them when it is freed */
-	TD_OUTSIDE_IMPORTED, /* as OPENED, by a handle that lasts beyond any context: as much as the largest mapping of it */
+	/*
+	 * The same, by a handle of the driver's: its owner may free it, so that it is here alone.
+	 */
+	TD_OUTSIDE_OPENED,
+	/* Own memory with such a handle: no bytes here, but others may keep it when it is freed. */
+	TD_OUTSIDE_HANDED,
+	/* As OPENED, by a handle that outlives contexts: as much as its largest mapping. */
+	TD_OUTSIDE_IMPORTED,
 	TD_OUTSIDE_BACKEND, /* the backend's, which counts it: its context's end is its own */
 	TD_OUTSIDE_N,
 };
@@ -72,18 +83,22 @@ struct td_outside_claim {
 };
 
 /*
- * May `bytes` of this kind be taken on the device? May block, as td_client_need does, and while the gate is closed. CUDA_SUCCESS, then
- * td_outside_settle has to follow; or CUDA_ERROR_OUT_OF_MEMORY.
+ * Claims `bytes` of this kind on the device. It may block like td_client_need, and while the gate
+ * is closed. CUDA_SUCCESS: td_outside_settle has to follow; or CUDA_ERROR_OUT_OF_MEMORY.
  */
 int td_outside_claim(
 	struct td_outside_claim *ret, int device, enum td_outside_kind kind, uint64_t bytes);
 
-/* The driver answered r: is it worth asking again, since somebody is still giving back what was granted? Waits a little, boundedly. */
+/*
+ * The driver answered r. True: ask it again, because somebody is still giving back granted memory.
+ * Waits a little, boundedly.
+ */
 bool td_outside_again(struct td_outside_claim *claim, int r);
 
 /*
- * The driver has grown a pool: is that no more than was granted, or could it be granted now? Where its store was too scattered to serve, a pool grows by
- * more than it lacked. False: the memory has to be given back, and the program told that there is none.
+ * The driver has grown a pool. True: the growth was granted, or is granted now. A pool whose free
+ * memory is too scattered grows by more than it lacked. False: the memory has to be given back, and
+ * the program gets out of memory.
  */
 bool td_outside_fits(struct td_outside_claim *claim);
 
@@ -91,29 +106,38 @@ bool td_outside_fits(struct td_outside_claim *claim);
 int td_outside_settle(
 	struct td_outside_claim *claim, int r, enum td_outside_key what, uint64_t value);
 
-/* One more key (of so many bytes) to the object that `of` leads to, if that is known. */
+/* Adds one more key (for `bytes`) to the object that `of` leads to, if that is known. */
 void td_outside_alias(enum td_outside_key of, uint64_t known, enum td_outside_key what,
 	uint64_t value, uint64_t bytes);
-/* The same to the object that has a mapping around this address. */
+/* The same for the object that has a mapping around this address. */
 void td_outside_alias_mapping(uint64_t address, enum td_outside_key what, uint64_t value);
 
 /* Something that is told, not charged, or charged elsewhere. */
 void td_outside_note(
 	enum td_outside_kind kind, enum td_outside_key what, uint64_t value, uint64_t bytes);
 
-/* A handle to what another process made, on that device; below 0: on the current context's. How much it is, a mapping tells. */
+/*
+ * A handle to memory that another process made, on that device (below 0: the current context's). A
+ * mapping will tell how much it is.
+ */
 void td_outside_note_import(int device, uint64_t handle);
-/* The same, of a pool's memory by its address, and of a pool: who has it keeps its memory, whatever becomes of its maker. */
+/*
+ * The same for a pool's memory by its address, and for a pool. A process that has a pool keeps its
+ * memory, whatever happens to its maker.
+ */
 void td_outside_note_import_at(uint64_t address);
 void td_outside_note_import_pool(uint64_t pool);
 
-/* What was opened by a handle of the driver's (TD_KEY_SHARED); and that such a handle to memory of this process has been given out (TD_KEY_HANDED), until that is freed: the backend's free takes it. */
+/*
+ * Notes memory opened by a handle of the driver's (TD_KEY_SHARED); and that such a handle to memory
+ * of this process has been given out (TD_KEY_HANDED), until the backend's free of that memory.
+ */
 void td_outside_note_opened(uint64_t address, uint64_t bytes);
 void td_outside_note_handed(uint64_t address, uint64_t bytes);
 
 /* NULL: not known. Exactly one of gone and back follows. */
 struct td_key *td_outside_take(enum td_outside_key what, uint64_t value);
-/* All mappings within. */
+/* Takes all mappings within the range. */
 struct td_key *td_outside_take_mappings(uint64_t address, uint64_t bytes);
 void td_outside_gone(struct td_key *keys);
 void td_outside_back(struct td_key *keys);
@@ -123,38 +147,58 @@ int td_outside_end(struct td_key *keys, int r);
 /* The context that the key's object lives in; NULL: none. And by key. */
 void *td_outside_context_of(const struct td_key *key);
 void *td_outside_context_at(enum td_outside_key what, uint64_t value);
-/* The context has ended, and nothing has its handle yet: the driver has freed its own with it, the backend gives back what it made itself. */
+/*
+ * The context has ended, and no new one has its handle yet. The driver has freed its own memory
+ * with it; the backend gives back what it made itself.
+ */
 void td_outside_context_ended(void *context);
 
 /* -- pools: the driver says how much they hold (pools.c) -- */
 
-/* The object of that pool, made if it is not known. device: if it has to be made; below 0: on the host, not counted. NULL: memory is short. */
+/*
+ * Returns the object of that pool, making it if it is not known. device is for a new object; below
+ * 0: on the host, not counted. NULL: memory is short.
+ */
 struct td_object *td_outside_pool(uint64_t pool, int device, enum td_outside_kind kind);
-/* As td_outside_claim, for what the pool may grow by to hand out `bytes`: what it has in store serves one claim, not each of those under way. */
+/*
+ * Like td_outside_claim, for the growth that a pool needs to hand out `bytes`. A pool's free memory
+ * serves one claim, not each of those in progress.
+ */
 int td_outside_claim_growth(struct td_outside_claim *ret, struct td_object *pool, uint64_t bytes);
 /*
- * The same for a graph's memory, of which `bytes` are for the graph that is to be launched. What the driver keeps for later of other graphs' memory is no store: whether it can serve
- * this one it does not say. What the graph has itself, since it was launched at the mark `since` (TD_NEVER_LAUNCHED: it was not), it has still, but for what was trimmed after that.
+ * The same for a graph's memory, of which `bytes` are for the graph to be launched. Free memory
+ * that the driver keeps of other graphs does not count, because the driver does not say whether it
+ * can serve this graph. The graph keeps its own memory since it was launched at the mark `since`
+ * (TD_NEVER_LAUNCHED: it was not), except what was trimmed after that.
  */
 #define TD_NEVER_LAUNCHED UINT64_MAX
 int td_outside_claim_graph(
 	struct td_outside_claim *ret, struct td_object *pool, uint64_t bytes, uint64_t since);
-/* Has the graph still what the claim relies on? Somebody may have trimmed, while it waited at the gate. */
+/*
+ * Does the graph still have the memory that the claim relies on? It may have been trimmed while the
+ * launch waited at the gate.
+ */
 bool td_outside_graph_holds(struct td_outside_claim *claim);
 /* The program's own trim. Waits, boundedly, for launches that rely on what it would give back. */
 int td_outside_trim_graphs(int device);
-/* From now on it is asked nothing, and holds what is in use of it. One of td_outside_gone and td_outside_pool_stays follows. */
+/*
+ * From now on the pool is not asked, and holds only its memory in use. td_outside_gone or
+ * td_outside_pool_stays follows.
+ */
 struct td_key *td_outside_pool_ends(uint64_t pool);
 void td_outside_pool_stays(struct td_key *key, uint64_t pool);
-/* What pools on the slot's device keep for later goes back to the driver. True: there was some. */
+/* Gives the free memory of pools on the slot's device back to the driver. True: there was some. */
 bool td_outside_trim(unsigned slot);
 /* Asks the driver anew. Costs one load where there are no pools. */
 void td_outside_refresh(void);
 
 /* -- */
 
-/* A backend whose totals hold all of this, too, and whose limits leave room for it. At load, and, where it is chosen later, before a GPU is known. */
+/*
+ * Returns a backend whose totals include all of this memory, and whose limits leave room for it.
+ * Called at load or, where the backend is chosen later, before a GPU is known.
+ */
 const struct td_backend *td_outside_over(const struct td_backend *backend);
 
-/* Of a device (below 0: the current context's) and kind, shared memory included. */
+/* The bytes of a device (below 0: the current context's) and kind, shared memory included. */
 uint64_t td_outside_bytes(int device, enum td_outside_kind kind);

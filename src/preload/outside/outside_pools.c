@@ -1,6 +1,7 @@
 /*
- * Pools of stream-ordered memory, and the memory of graphs, as objects that the driver grows and shrinks: what they hold is asked of it. A claim is for
- * what a pool lacks beyond its store.
+ * Pools of stream-ordered memory, and the memory of graphs, as objects that the driver grows and
+ * shrinks: the driver is asked what they hold. A claim is for what a pool lacks beyond its free
+ * memory.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +12,11 @@
 #include "preload/link/client.h"
 #include "preload/outside/outside_table.h"
 
-/* So often others' claims are waited for, 2 ms each time, before a refusal is the program's. */
+/* Others' claims are awaited so many times, 2 ms each, before the program gets a refusal. */
 #define SHARE_WAITS 5
 #define ROUND_BYTES (2ull << 20) /* a pool grows by no less */
 
-/* What td_table.pools keep for later goes back to the driver before the program is told that there is no memory, as the driver does it. */
+/* As the driver does, pools give their free memory back before the program gets out of memory. */
 bool td_outside_trim(unsigned slot)
 {
 	int device = td_table_device(slot);
@@ -68,12 +69,18 @@ struct td_object *td_outside_pool(uint64_t pool, int device, enum td_outside_kin
 	return object;
 }
 
-/* With the lock: what the pool lacks for all claims under way together, beyond its store and what was asked for already. */
+/*
+ * With the lock: what the pool lacks for all claims in progress together, beyond its free memory
+ * and what was asked for already.
+ */
 static uint64_t lacks(const struct td_object *pool)
 {
 	uint64_t reserved = 0, used = 0, has = pool->asked_bytes;
 
-	/* What it has to give back is no store, nor is what other graphs have. */
+	/*
+	 * Memory that the pool has to give back does not count as free, and neither does that of
+	 * other graphs.
+	 */
 	if (!pool->is_over && pool->kind != TD_OUTSIDE_GRAPH &&
 		td_table_ask(pool, &reserved, &used) && reserved > used)
 		has += reserved - used;
@@ -85,7 +92,7 @@ static uint64_t rounded(uint64_t bytes)
 	return (bytes + ROUND_BYTES - 1) / ROUND_BYTES * ROUND_BYTES;
 }
 
-/* What a graph wants beside what it has. */
+/* Records what a graph needs beyond what it has. */
 static void want_for_graph(struct td_outside_claim *claim, uint64_t bytes, uint64_t since)
 {
 	const struct td_object *pool = claim->object;
@@ -134,7 +141,10 @@ static uint32_t give_up(struct td_outside_claim *claim)
 	return ended;
 }
 
-/* Others' claims, which this one was added to, may have left some of the store. False: none of them ends. */
+/*
+ * Waits for others' claims, which this one was added to: they may have left some free memory.
+ * False: none of them ended.
+ */
 static bool await_others(const struct td_object *pool, uint32_t ended, unsigned *waits)
 {
 	bool none = false, changed = false;
@@ -152,7 +162,7 @@ static bool await_others(const struct td_object *pool, uint32_t ended, unsigned 
 }
 
 /* CUDA_SUCCESS: it is under way. Else it is not. */
-static int grow(struct td_outside_claim *claim, uint64_t bytes, uint64_t since)
+static int claim_growth(struct td_outside_claim *claim, uint64_t bytes, uint64_t since)
 {
 	unsigned waits = 0;
 	uint32_t ended;
@@ -173,7 +183,7 @@ static int grow(struct td_outside_claim *claim, uint64_t bytes, uint64_t since)
 	}
 }
 
-static void begin(struct td_outside_claim *ret, struct td_object *pool, uint64_t key_bytes)
+static void begin_claim(struct td_outside_claim *ret, struct td_object *pool, uint64_t key_bytes)
 {
 	memset(ret, 0, sizeof(*ret));
 	ret->growth = true;
@@ -196,8 +206,8 @@ static int begun(struct td_outside_claim *claim, int r)
 
 int td_outside_claim_growth(struct td_outside_claim *ret, struct td_object *pool, uint64_t bytes)
 {
-	begin(ret, pool, bytes);
-	return begun(ret, grow(ret, rounded(bytes), TD_NEVER_LAUNCHED));
+	begin_claim(ret, pool, bytes);
+	return begun(ret, claim_growth(ret, rounded(bytes), TD_NEVER_LAUNCHED));
 }
 
 int td_outside_claim_graph(
@@ -205,13 +215,16 @@ int td_outside_claim_graph(
 {
 	int r;
 
-	begin(ret, pool, 0);
-	r = grow(ret, bytes, since);
-	/* What it has itself is given up, too, if it is not in use; and if it is, what others kept has gone by now. */
+	begin_claim(ret, pool, 0);
+	r = claim_growth(ret, bytes, since);
+	/*
+	 * The graph's own memory is given up too, if it is not in use. If it is in use, the memory
+	 * that others kept is gone by now.
+	 */
 	if (r && since != TD_NEVER_LAUNCHED)
-		r = grow(ret, bytes, TD_NEVER_LAUNCHED);
+		r = claim_growth(ret, bytes, TD_NEVER_LAUNCHED);
 	if (r && since != TD_NEVER_LAUNCHED)
-		r = grow(ret, bytes, since);
+		r = claim_growth(ret, bytes, since);
 	return begun(ret, r);
 }
 
@@ -222,7 +235,7 @@ bool td_outside_graph_holds(struct td_outside_claim *claim)
 	if (!claim->object)
 		return true;
 	td_lock_take(&td_table.lock);
-	/* Who asked for all of it has lost nothing by what was trimmed until here. */
+	/* A claim for all of the memory lost nothing by trims before this. */
 	if (claim->relies)
 		holds = claim->object->trimmed_bytes == claim->trimmed_bytes;
 	else
@@ -254,7 +267,7 @@ int td_outside_trim_graphs(int device)
 	return r;
 }
 
-/* What the pool holds beyond what is counted of it, and what claims under way were granted. */
+/* Returns what the pool holds beyond what is counted and what claims in progress were granted. */
 static uint64_t excess(const struct td_object *pool)
 {
 	uint64_t reserved = 0, used, granted;

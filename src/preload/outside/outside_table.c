@@ -24,7 +24,7 @@ static bool is_charged(const struct td_object *object)
 	}
 }
 
-/* What a pool keeps for later is not in use; a graph does not say what is. */
+/* A pool's free memory is not in use; a graph does not say what is. */
 static bool is_counted_by_piece(const struct td_object *object)
 {
 	return object->is_pool && object->kind != TD_OUTSIDE_GRAPH;
@@ -52,7 +52,9 @@ static void count_in_use(const struct td_object *object, uint64_t change)
 	tell_steps(object->device);
 }
 
-/* It grows by an import, or ends as what somebody else may have. */
+/*
+ * An object counts as crossed when it grows by an import, or ends as memory that others may have.
+ */
 static bool has_crossed(const struct td_object *object, uint64_t bytes)
 {
 	switch (object->kind) {
@@ -196,8 +198,11 @@ int td_table_trim_graphs(struct td_object *object)
 	return r;
 }
 
-/* Down to keep_bytes. No capture of another thread's is broken by it, whenever that began; where one is known of, it waits. */
-static void trim(struct td_object *object, uint64_t keep_bytes)
+/*
+ * Trims down to keep_bytes. It breaks no capture of another thread, whenever that began: while a
+ * capture is known, it waits.
+ */
+static void trim_pool(struct td_object *object, uint64_t keep_bytes)
 {
 	int before;
 
@@ -219,11 +224,11 @@ void td_table_trim_pool(struct td_object *object)
 
 	if (object->wanted_bytes > object->asked_bytes)
 		counted_on = object->wanted_bytes - object->asked_bytes;
-	/* Of a graph's memory all goes, or nothing. */
+	/* A graph's memory goes as a whole or not at all. */
 	if (!counted_on)
-		trim(object, 0);
+		trim_pool(object, 0);
 	else if (object->kind != TD_OUTSIDE_GRAPH && td_table_ask(object, &reserved, &used))
-		trim(object, used + counted_on);
+		trim_pool(object, used + counted_on);
 }
 
 void td_table_ask_pool_within(struct td_object *object, uint64_t most_bytes)
@@ -231,7 +236,7 @@ void td_table_ask_pool_within(struct td_object *object, uint64_t most_bytes)
 	uint64_t reserved = 0, used;
 
 	if (object->is_over && object->pool)
-		trim(object, object->most);
+		trim_pool(object, object->most);
 	if (td_table_ask(object, &reserved, &used))
 		td_table_count(object, reserved < most_bytes ? reserved : most_bytes);
 	if (reserved <= object->most)

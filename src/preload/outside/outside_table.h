@@ -1,9 +1,11 @@
 /*
- * What outside.c (all memory but the backend's) and outside_pools.c share: keys in a hash table hold references on objects; totals are kept by
- * device, so that what is taken before a context exists there is counted as soon as one does.
+ * Shared by outside.c (all memory but the backend's) and outside_pools.c. Keys in a hash table hold
+ * references on objects. Totals are kept by device, so that memory taken before a context exists on
+ * a device is counted as soon as there is one.
  *
- * One lock for all of it. Under it the driver is only asked for attributes of pools, or to trim them, never for anything that can wait for the GPU; and
- * td_client_settled is called, so that no byte is in both, or neither, of what was granted and what is counted.
+ * One lock covers all of it. Under it the driver is only asked for attributes of pools, or to trim
+ * them, and never for anything that can wait for the GPU. td_client_settled is called under it too,
+ * so that no byte is in both, or in neither, of what was granted and what is counted.
  */
 #pragma once
 
@@ -20,13 +22,16 @@
 struct td_object {
 	struct td_object *next_pool; /* in pools */
 	uint64_t bytes;
-	uint64_t
-		most; /* is_over: what was granted, to which it is to shrink before its store counts */
+	/*
+	 * is_over: the size granted, to which the pool has to shrink before its free memory counts.
+	 */
+	uint64_t most;
 	uint64_t beyond_bytes; /* what it holds beyond that: nobody granted it, and it is to go */
 	uint64_t pool; /* handle, while the program has it; 0: it has not, or there is none */
 	/*
-	 * Of claims under way on a pool, which share its store: how many, what they want of it together, what of that is asked for, what was granted, and
-	 * how many have ended.
+	 * For the claims in progress on a pool, which share its free memory: how many there are,
+	 * what they want together, what of that is asked for, what was granted, and how many have
+	 * ended.
 	 */
 	uint64_t wanted_bytes, asked_bytes, granted_bytes;
 	uint32_t claims, ended;
@@ -55,7 +60,10 @@ struct td_table {
 	uint64_t mappings; /* keys of that kind */
 	uint64_t device_bytes[TD_OUTSIDE_DEVICES], host_bytes[TD_OUTSIDE_DEVICES],
 		kind_bytes[TD_OUTSIDE_DEVICES][TD_OUTSIDE_N];
-	/* of device_bytes, what pools took that was not granted. It is told apart: counted with the rest it would raise what the process may have */
+	/*
+	 * The part of device_bytes that pools took without a grant. It is separate, because counted
+	 * with the rest it would raise what the process may have.
+	 */
 	uint64_t beyond_bytes[TD_OUTSIDE_DEVICES];
 	/* so far, by device: imported, or exportable and given up here */
 	uint64_t crossed_bytes[TD_OUTSIDE_DEVICES],
@@ -74,7 +82,7 @@ extern struct td_table td_table;
 
 /* The device's memory is counted for this slot's steps. */
 void td_table_note_slot(int device, int slot);
-/* From now on the object is so large. */
+/* Sets the object's size. */
 void td_table_count(struct td_object *object, uint64_t bytes);
 /* `most` or is_over has changed. */
 void td_table_note_beyond(struct td_object *object);
@@ -86,15 +94,20 @@ struct td_key *td_table_unlink(struct td_key **at);
 void td_table_put_object(struct td_object *object);
 /* An unlinked key, with its reference. */
 void td_table_put_key(struct td_key *key);
-/* What the driver says that a pool holds, and what of that is in use. False: it does not say. */
+/* The driver's figures for a pool: what it holds, and what is in use. False: it does not say. */
 bool td_table_ask(const struct td_object *object, uint64_t *ret_reserved, uint64_t *ret_used);
-/* What it keeps for later goes back to the driver, but for what claims under way count on. */
+/* Gives the pool's free memory back to the driver, except what claims in progress count on. */
 void td_table_trim_pool(struct td_object *object);
-/* All that graphs keep, for whoever asks: no claim relies on it, or that cannot be helped. Returns what the driver says. */
+/*
+ * Trims all memory that graphs keep, for any caller: no claim relies on it, or that cannot be
+ * helped. Returns the driver's result.
+ */
 int td_table_trim_graphs(struct td_object *object);
-/* Counts what the driver says. While claims are under way what a pool has grown by is theirs to count. */
+/*
+ * Counts what the driver says. While claims are in progress, they count the growth of their pool.
+ */
 void td_table_ask_pool(struct td_object *object);
-/* The same, and at most so much. */
+/* The same, counting at most most_bytes. */
 void td_table_ask_pool_within(struct td_object *object, uint64_t most_bytes);
 
 /* -- without -- */
@@ -104,9 +117,9 @@ int td_table_device(unsigned slot);
 int td_table_slot(int device);
 /* The daemon is to hear of the device's totals. */
 void td_table_tell(int device);
-/* Before others act on what it was. */
+/* Reports the totals at once, before others act on the old ones. */
 void td_table_tell_at_once(int device);
-/* Not linked, without an object; or NULL. */
+/* Returns a key that is not linked and has no object, or NULL. */
 struct td_key *td_table_key(enum td_outside_key what, uint64_t value, uint64_t bytes);
 
 /* -- outside.c's, for pools -- */
@@ -115,5 +128,5 @@ struct td_key *td_table_key(enum td_outside_key what, uint64_t value, uint64_t b
 int td_outside_ask(unsigned slot, uint64_t bytes, enum td_mobility mobility);
 int td_outside_grant(struct td_outside_claim *claim, uint64_t bytes);
 void td_outside_drop(struct td_outside_claim *claim);
-/* Of a pool's, with the lock: it is no longer under way. */
+/* For a pool's claim, with the lock: it is no longer in progress. */
 void td_outside_delist(struct td_outside_claim *claim);

@@ -1,4 +1,7 @@
-/* What copies and sets name, in the terms of cuda.h, and whether one allocation has all of it; see reach.h. */
+/*
+ * The ranges that copies and sets name, in the terms of cuda.h, and whether one allocation covers
+ * each; see reach.h.
+ */
 #include "preload/outside/reach.h"
 
 #include "cuda/objects.h"
@@ -24,7 +27,7 @@ bool td_reach_flat(uint64_t address, uint64_t bytes)
 }
 
 /* *sum += count * each; false: that is no number of bytes. */
-static bool add(uint64_t *sum, uint64_t count, uint64_t each)
+static bool add_product(uint64_t *sum, uint64_t count, uint64_t each)
 {
 	uint64_t bytes;
 
@@ -39,7 +42,7 @@ bool td_reach_rows(
 
 	if (!width || !rows)
 		return false;
-	if (!add(&bytes, width, element_bytes) || !add(&bytes, rows - 1, pitch))
+	if (!add_product(&bytes, width, element_bytes) || !add_product(&bytes, rows - 1, pitch))
 		bytes = UINT64_MAX;
 	return td_reach_flat(address, bytes);
 }
@@ -55,9 +58,10 @@ static bool side_reaches(const struct td_copy3d_side *s, const struct extent *e)
 
 	if (s->type != TD_COPY_DEVICE && s->type != TD_COPY_UNIFIED)
 		return false;
-	if (!add(&slice, s->pitch, s->height) || !add(&address, s->z, slice) ||
-		!add(&address, s->y, s->pitch) || !add(&address, s->x, 1) ||
-		!add(&bytes, e->depth - 1, slice) || !add(&bytes, e->height - 1, s->pitch))
+	if (!add_product(&slice, s->pitch, s->height) || !add_product(&address, s->z, slice) ||
+		!add_product(&address, s->y, s->pitch) || !add_product(&address, s->x, 1) ||
+		!add_product(&bytes, e->depth - 1, slice) ||
+		!add_product(&bytes, e->height - 1, s->pitch))
 		return td_reach_flat(s->device, UINT64_MAX);
 	return td_reach_flat(address, bytes);
 }
@@ -161,7 +165,7 @@ static size_t element_bytes(const struct td_copy_op *op)
 	return channel_bytes(d.format) * d.channels;
 }
 
-/* 0 as a row's length or a layer's height: as the extent. */
+/* A row's length or a layer's height of 0 means the extent. */
 static bool operand_reaches(
 	const struct td_copy_operand *o, const struct td_copy_op *op, size_t each)
 {

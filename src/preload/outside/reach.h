@@ -1,8 +1,11 @@
 /*
- * Copies and sets that reach beyond the end of an allocation. A driver refuses them for memory of cuMemAlloc; ours are parts of larger mappings, so it
- * would let them write to what lies behind. What each call names is in cuda/signatures.h (TD_SPANS_); what it means, here.
+ * Copies and sets that reach beyond the end of an allocation. The driver refuses them for
+ * cuMemAlloc memory. The backend's allocations are parts of larger mappings, where the driver would
+ * let them write to the next allocation. cuda/signatures.h (TD_SPANS_) says which ranges a call
+ * names; this file says what they mean.
  *
- * Asked about is memory of the backend swap and what is open of another process's (ipc.h). Until a process has any, nothing is looked up.
+ * Only memory of the backend swap, and memory opened from other processes (ipc.h), is checked.
+ * While a process has none, nothing is looked up.
  */
 #pragma once
 
@@ -14,7 +17,10 @@
 #include "cuda/types.h"
 #include "preload/base/backend.h"
 
-/* -- true: it reaches beyond. What makes no sense in itself is the driver's to refuse. Keep errno, take no lock for longer than a look-up -- */
+/*
+ * -- true: the range reaches beyond its allocation. Invalid arguments are left for the driver to
+ * refuse. These keep errno, and hold a lock only for a look-up --
+ */
 
 bool td_reach_flat(uint64_t address, uint64_t bytes);
 bool td_reach_rows(
@@ -29,8 +35,9 @@ bool td_reach_batch(const CUdeviceptr *to, const CUdeviceptr *from, const size_t
 bool td_reach_batch_3d(size_t count, const void *ops, size_t *ret_fail);
 
 /*
- * What a call gets that reaches beyond, as from the driver. waits: while a stream captures, a driver may refuse that before it looks at any memory, and end the
- * capture. CUDA_SUCCESS: it is to be called, and will. kind: of td_gate_enter.
+ * The result of a call that reaches beyond, as the driver would give it. waits: the call waits;
+ * while a stream captures, a driver may refuse that before it looks at memory, and end the capture.
+ * CUDA_SUCCESS: the driver is to be called and will refuse. kind: as for td_gate_enter.
  */
 CUresult td_reach_refuse(void *stream, uint32_t kind, bool waits);
 
@@ -44,7 +51,7 @@ CUresult td_reach_refuse(void *stream, uint32_t kind, bool waits);
 #define TD_BATCH(to, from, bytes, count, fail) td_reach_batch(to, from, bytes, count, fail)
 #define TD_BATCH_3D(count, ops, fail)          td_reach_batch_3d(count, ops, fail)
 
-/* Of a call, with its parameters in scope. One that names no memory loads nothing for it. */
+/* For a call with its parameters in scope. A call that names no memory costs nothing. */
 #define TD_REACHES(symbol)                                                                         \
 	(!(__builtin_constant_p(TD_SPANS_##symbol) && !(TD_SPANS_##symbol)) &&                     \
 		atomic_load_explicit(&td_reach_begun, memory_order_relaxed) && TD_SPANS_##symbol)

@@ -1,6 +1,8 @@
 /*
- * Memory of one device in the reach of another: cuCtxEnablePeerAccess opens what cuMemAlloc gave and will give in a context, but not mappings; those of the
- * backend are opened here, device by device, and so is what it maps later. Also what tells hardware beside the GPU where memory is: that stays there then.
+ * Peer access between devices. cuCtxEnablePeerAccess opens all cuMemAlloc memory of a context,
+ * present and future, but no mappings. The backend's mappings are opened here, device by device,
+ * and so are its later ones. This file also handles calls that tell other hardware where memory is:
+ * that memory then stays in place.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -11,7 +13,7 @@
 #include "preload/swap/peers.h"
 #include "preload/swap/swap.h"
 
-/* One for each cuCtxEnablePeerAccess that holds. */
+/* An entry for each cuCtxEnablePeerAccess that is in force. */
 struct pair {
 	struct pair *next;
 	CUcontext from, to; /* from reaches memory of to */
@@ -33,7 +35,7 @@ static bool device_of(CUcontext context, CUdevice *ret)
 	return told;
 }
 
-/* With the lock. */
+/* The caller holds the lock. */
 static bool is_open(CUdevice from, CUdevice to)
 {
 	for (const struct pair *p = pairs; p; p = p->next)
@@ -42,7 +44,7 @@ static bool is_open(CUdevice from, CUdevice to)
 	return false;
 }
 
-/* What is there, and what will be. */
+/* Opens or closes the mappings that exist and those to come. */
 static int open_device(CUdevice from, CUdevice to, bool open)
 {
 	int r = CUDA_SUCCESS;
@@ -58,8 +60,11 @@ static int open_device(CUdevice from, CUdevice to, bool open)
 	return r;
 }
 
-/* With the lock. Takes it out of the list; the last of its devices shuts them. */
-static void drop(struct pair **at)
+/*
+ * Takes the pair out of the list; the last pair of its devices closes their mappings. The caller
+ * holds the lock.
+ */
+static void remove_pair(struct pair **at)
 {
 	struct pair *p = *at;
 
@@ -69,7 +74,7 @@ static void drop(struct pair **at)
 	free(p);
 }
 
-static int add(CUcontext to)
+static int add_pair(CUcontext to)
 {
 	struct pair *p = calloc(1, sizeof(*p));
 	int r = CUDA_SUCCESS;
@@ -99,7 +104,7 @@ CUresult td_hook_cuCtxEnablePeerAccess(CUcontext a0, unsigned a1)
 
 	if (r)
 		return r;
-	r = add(a0);
+	r = add_pair(a0);
 	if (r)
 		(void)td_real.cuCtxDisablePeerAccess(a0);
 	return r;
@@ -117,7 +122,7 @@ CUresult td_hook_cuCtxDisablePeerAccess(CUcontext a0)
 	for (struct pair **p = &pairs; *p; p = &(*p)->next) {
 		if ((*p)->from != from || (*p)->to != a0)
 			continue;
-		drop(p);
+		remove_pair(p);
 		break;
 	}
 	pthread_mutex_unlock(&lock);
@@ -129,7 +134,7 @@ void td_peers_context_ends(const void *context)
 	pthread_mutex_lock(&lock);
 	for (struct pair **p = &pairs; *p;) {
 		if ((*p)->from == context || (*p)->to == context)
-			drop(p);
+			remove_pair(p);
 		else
 			p = &(*p)->next;
 	}
@@ -153,7 +158,10 @@ void td_peers_forked(void)
 	td_chunk_forked();
 }
 
-/* -- hardware beside the GPU: it goes by physical addresses, so the memory stays where it is until it is freed -- */
+/*
+ * -- hardware beside the GPU: it uses physical addresses, so the memory stays in place until it is
+ * freed --
+ */
 
 /* *ret_pinned: is it the backend's, and pinned by this? CUDA_SUCCESS, or why it cannot be. */
 static CUresult pin_ours(CUdeviceptr address, bool *ret_pinned)
@@ -175,7 +183,10 @@ static CUresult pinned_for(CUdeviceptr address, bool pinned, CUresult r)
 	return r;
 }
 
-/* That operations wait for each other is asked for by who is about to register the memory for RDMA. */
+/*
+ * A program asks for synchronous memory operations when it is about to register the memory for
+ * RDMA.
+ */
 CUresult td_hook_cuPointerSetAttribute(const void *a0, int a1, CUdeviceptr a2)
 {
 	bool pinned = false;
@@ -195,7 +206,7 @@ CUresult td_hook_cuMemGetHandleForAddressRange(
 			   a1, pinned, td_real.cuMemGetHandleForAddressRange(a0, a1, a2, a3, a4));
 }
 
-/* The other GPUs' writes go to the memory that is bound, whatever is mapped at the address later. */
+/* The other GPUs write to the memory that is bound, whatever is mapped at the address later. */
 CUresult td_hook_cuMulticastBindAddr(CUmemGenericAllocationHandle a0, size_t a1, CUdeviceptr a2,
 	size_t a3, unsigned long long a4)
 {

@@ -5,6 +5,6 @@
 
 /* May that device use memory of this one? */
 bool td_peers_reach(int from, int to);
-/* Its peers are no longer its. */
+/* Drops the peer mappings of a context that has been destroyed. */
 void td_peers_context_ends(const void *context);
 void td_peers_forked(void);

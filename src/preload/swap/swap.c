@@ -1,8 +1,10 @@
 /*
- * Backend swap, the program's side: an allocation is a range of chunks at a fixed address (chunk.h). Chunks move in bulk, several at a time
- * (swap_move.c), and go back to the driver at once, so that other processes can have the memory.
+ * Backend swap, the program's side. An allocation is a range of chunks at a fixed address
+ * (chunk.h). Chunks move in bulk, several at a time (swap_move.c), and go back to the driver at
+ * once, so that other processes can have the memory.
  *
- * No managed memory is ever used. Allocations smaller than the granularity share blocks of one granule (pieces.h): what is counted is the block.
+ * Managed memory is never used. Allocations smaller than the granularity share blocks of one
+ * granule (pieces.h); the block is what counts.
  */
 #include "preload/swap/swap.h"
 
@@ -20,16 +22,19 @@
 #include "preload/driver/real.h"
 #include "preload/link/client.h"
 
-/* Chunks: large on large cards (creating memory costs about 0.2 ms a piece), a 64th of small ones. */
+/*
+ * The size of chunks: large on large cards, because creating memory costs about 0.2 ms a chunk; a
+ * 64th of small cards.
+ */
 #define CHUNK_MAX (32ull << 20)
-/* What blocks of pieces may have that no piece needs yet, of all that they have. */
+/* At most this part of the memory in blocks of pieces may be unused. */
 #define BLOCK_SHARE 8
 #define WAIT_NS     2000000 /* on average */
 #define WAIT_TIMES  1500
 #define SHORT_EVERY 16 /* waits after which the daemon is told that room is short */
 #define ALONE_TIMES 30000
 
-/* Beyond what a driver counts up to. */
+/* Larger than any number that a driver counts up to. */
 #define FIRST_ID (1ull << 48)
 
 struct td_swap td_swap = {.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -89,7 +94,10 @@ static struct td_range *new_range(unsigned slot, size_t asked, uint64_t bytes)
 	return range;
 }
 
-/* Waits of WAIT_NS that an allocation may still make for the driver to have the memory: while there is a daemon, and while there is none. */
+/*
+ * How many waits of WAIT_NS an allocation may still make for the driver to have the memory, with a
+ * daemon and without.
+ */
 struct patience {
 	unsigned with_daemon, alone;
 };
@@ -97,7 +105,9 @@ struct patience {
 static bool wait_a_little(struct patience *patience)
 {
 	unsigned *left = td_client_is_alone() ? &patience->alone : &patience->with_daemon;
-	/* Of differing length, so that processes that fight for the same memory do not do it in step. */
+	/*
+	 * The length varies, so that processes that compete for the same memory do not try in step.
+	 */
 	uint64_t pause_ns =
 		WAIT_NS / 2 + ((unsigned)getpid() * 2654435761u + *left * 40503u) % WAIT_NS;
 
@@ -118,11 +128,13 @@ static int map_on_host(const struct td_range *range, struct td_chunk *chunk)
 }
 
 /*
- * The limit covers it, but another process may still be giving the memory back: waits a little for the driver to have it. Not behind a
- * gate that closes: this process may then be the one that is to give way, and what was granted to it is no longer meant. Without a daemon nobody
- * is asked to give anything back: host memory serves, or, where the driver has none, the caller gives up what it has got and tries again until
- * somebody ends; two that each held half of what is there would wait for ever. No lock is held; the range is not known yet, and the bytes are
- * promised, so nothing is moved meanwhile.
+ * Maps a chunk that the limit covers, although another process may still be giving the memory back:
+ * waits a little for the driver to have it. It does not wait behind a closing gate, because this
+ * process may then be the one that has to give way, and its grant is void. Without a daemon nobody
+ * is asked to give memory back. Then host memory serves or, where the driver has none, the caller
+ * frees what it has got and tries again until some process ends; two processes that each held half
+ * of the memory would wait for ever. No lock is held. The range is not known yet and its bytes are
+ * promised, so nothing moves it meanwhile.
  */
 static int map_patiently(
 	const struct td_range *range, struct td_chunk *chunk, struct patience *patience)
@@ -189,7 +201,7 @@ static int map_range(struct td_range *range, int need, struct patience *patience
 	return r;
 }
 
-/* For devices that have become peers since it was mapped. */
+/* Opens the range to devices that have become peers since it was mapped. */
 static int open_to_more(const struct td_range *range, uint64_t had)
 {
 	uint64_t more = td_chunk_peers(range->device) & ~had;
@@ -201,19 +213,22 @@ static int open_to_more(const struct td_range *range, uint64_t had)
 	return r;
 }
 
-/* As it was granted. 0, a CUresult, TD_BACKEND_NO_RECORD, or -EAGAIN: that does not hold any more, ask again. */
-static int place(struct td_range *range, int need, struct patience *patience)
+/*
+ * Places a range as it was granted. 0, a CUresult, TD_BACKEND_NO_RECORD, or -EAGAIN: the grant no
+ * longer holds, ask again.
+ */
+static int place_range(struct td_range *range, int need, struct patience *patience)
 {
 	bool was_alone = td_client_is_alone();
 	uint64_t peers = td_chunk_peers(range->device);
 	int r = need == TD_NEED_LATER ? CUDA_SUCCESS : map_range(range, need, patience);
 
-	/* Somebody may end and leave room, or we are the ones to make it. */
+	/* Another process may end and leave room, or this one is the one to make room. */
 	if (r == CUDA_ERROR_OUT_OF_MEMORY &&
 		(was_alone || td_client_is_alone() || td_gate_word() & TD_WORD_CLOSED))
 		r = -EAGAIN;
 	pthread_mutex_lock(&td_swap.lock);
-	/* Under the lock: a fill that begins later finds the range. */
+	/* Under the lock, so that a fill that begins later finds the range. */
 	if (need == TD_NEED_LATER && !td_client_may_defer(range->slot))
 		r = -EAGAIN;
 	if (!r)
@@ -223,7 +238,7 @@ static int place(struct td_range *range, int need, struct patience *patience)
 	pthread_mutex_unlock(&td_swap.lock);
 	if (!r)
 		return CUDA_SUCCESS;
-	/* In this order: what counts no more may be another process's at once. */
+	/* In this order: memory that no longer counts may be another process's at once. */
 	unmap_range(range);
 	td_client_settled(range->slot, range->bytes, need, TD_MOVABLE);
 	return r;
@@ -232,12 +247,15 @@ static int place(struct td_range *range, int need, struct patience *patience)
 static int place_if_reserved(struct td_range *range, int need, struct patience *patience)
 {
 	if (td_swap_reserve(range) && (need != TD_NEED_HOST || td_swap_charge(range)))
-		return place(range, need, patience);
+		return place_range(range, need, patience);
 	td_client_settled(range->slot, range->bytes, need, TD_MOVABLE);
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Of a block that is there already, wherever that is: who may use one piece of it may use all. */
+/*
+ * Takes a piece of an existing block, wherever the block is: a process that may use one piece of it
+ * may use all.
+ */
 static bool take_piece(unsigned slot, size_t asked, uint64_t *ret_address)
 {
 	uint64_t offset;
@@ -298,7 +316,10 @@ static int alloc_range(
 			*ret_address = base;
 			return CUDA_SUCCESS;
 		}
-		/* It did not hold, because the gate is about to close or to open, or there is no room yet: asks again. */
+		/*
+		 * The grant did not hold, because the gate is about to close or to open, or there
+		 * is no room yet: ask again.
+		 */
 		if (r != -EAGAIN || !wait_a_little(&patience))
 			break;
 	}
@@ -309,7 +330,10 @@ static int alloc_range(
 	return need == TD_NEED_REFUSED || r == -EAGAIN ? CUDA_ERROR_OUT_OF_MEMORY : r;
 }
 
-/* Each small chunk costs about as much to make as to copy, so that blocks grow with what there is of them: by an eighth. */
+/*
+ * A small chunk costs about as much to create as to copy, so blocks grow with their number: by an
+ * eighth.
+ */
 static uint64_t block_bytes(unsigned slot, uint64_t least)
 {
 	uint64_t sum = 0, most = chunk_bytes(slot, least), bytes = least;

@@ -1,8 +1,9 @@
 /*
- * Backend swap, what its parts share: swap.c (allocations), swap_free.c (their end), swap_view.c (what is where), swap_move.c and swap_reach.c (the agent's moves); see
- * backend.h for who calls what.
+ * Backend swap, shared by its parts: swap.c (allocations), swap_free.c (their end), swap_view.c
+ * (what is where), swap_move.c and swap_reach.c (the agent's moves). backend.h says who calls what.
  *
- * A range is one allocation, or, for those smaller than the granularity, a block that several of them share (pieces.h).
+ * A range is one allocation or, for allocations smaller than the granularity, a block that several
+ * share (pieces.h).
  */
 #pragma once
 
@@ -36,7 +37,10 @@ struct td_swap {
 	pthread_mutex_t lock;
 	struct td_range *ranges; /* the largest first: so they leave, and come */
 	struct td_range *blocks[TD_SLOT_MAX];
-	/* Changed with both locks, read with either: copies look up what they name, and wait for no more than that. No driver is called with it. */
+	/*
+	 * Changed with both locks, read with either. Copies look up their addresses under it and
+	 * wait for nothing longer. No driver is called with it.
+	 */
 	pthread_mutex_t index_lock; /* after lock */
 	struct td_ranges index;     /* of ranges, by address; with it, the pieces of all blocks */
 	uint64_t claimed_bytes;     /* of allocations under way that have to be able to leave */
@@ -44,7 +48,10 @@ struct td_swap {
 	uint64_t ids;
 	struct td_memory_stats totals[TD_SLOT_MAX];
 	struct {
-		/* That were to leave, and have nowhere to go: fixed, unless more than this has been granted, or until then. At again_ns the agent tries once more. */
+		/*
+		 * Chunks that were to leave and have nowhere to go. They are fixed until more than
+		 * grant_bytes is granted, or until until_ns. At again_ns the agent tries once more.
+		 */
 		uint64_t bytes, grant_bytes, again_ns, until_ns;
 		uint64_t lasts_ns; /* longer each time */
 	} stranded[TD_SLOT_MAX];
@@ -72,42 +79,50 @@ void td_swap_count(const struct td_range *range, int sign);
 /* Everything behind a range that is not in the table (any more). */
 void td_swap_free_range(struct td_range *range);
 int td_swap_free(uint64_t address);
-/* The same once nothing uses it any more. What others have open is theirs until they close it. */
+/*
+ * The same once nothing uses it any more. Memory that others have open stays until they close it.
+ */
 int td_swap_end(uint64_t address);
 void td_swap_lost(uint64_t address, const void *context);
 /* The allocation's memory is not the program's any more, and nothing uses it. CUresult. */
 int td_swap_release(uint64_t address);
 
 /*
- * The range around the address stays on the device, in this very memory, until as many unpins, or until it is freed. Waits for it to be there.
- * CUDA_SUCCESS; CUDA_ERROR_OUT_OF_MEMORY: it lives on the host; CUDA_ERROR_INVALID_VALUE: there is none.
+ * The range around the address stays on the device, in this very memory, until as many unpins or
+ * until it is freed. Waits until it is on the device. CUDA_SUCCESS; CUDA_ERROR_OUT_OF_MEMORY: it
+ * lives on the host; CUDA_ERROR_INVALID_VALUE: there is no such range.
  */
 int td_swap_pin(uint64_t address);
 void td_swap_unpin(uint64_t address);
-/* All that there is and will be, wherever it is: it comes back, and does not leave again. */
+/* Pins all ranges, present and future: memory comes back to the device and does not leave again. */
 void td_swap_pin_all(void);
-/* With the lock: a range that is new. */
+/* Pins a new range. The caller holds the lock. */
 void td_swap_pin_new(struct td_range *range);
 
-/* Of the slot, with the lock: what has nowhere to go; and when that may have changed by itself, 0: it cannot. */
+/* With the lock: the slot's bytes that have nowhere to go; and when to try again, 0: never. */
 uint64_t td_swap_stranded(unsigned slot);
 uint64_t td_swap_again_ns(unsigned slot);
-/* All that is left on the device cannot leave for now; or it can again. */
+/* Sets whether all memory left on the device cannot leave for now. */
 void td_swap_strand(unsigned slot, bool stranded);
 
-/* The slot's host memory in use after a shrink to the limit, at most; with the lock: gives back what is pinned and not in use, false: there was none; the same without it. */
+/*
+ * td_swap_host_bytes: the most host memory in use after a shrink of the slot to the limit.
+ * td_swap_drop_idle, with the lock: gives back pinned memory that is not in use; false: there was
+ * none. The last does the same without the lock.
+ */
 uint64_t td_swap_host_bytes(unsigned slot, uint64_t limit_bytes, bool spills);
 bool td_swap_drop_idle(unsigned slot);
 int td_swap_give_back(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
 
 /*
- * Where that is asked for (TANDEM_HOST_FULL=refuse), no more is allocated than the host has room for, by the process's own limit and, once the daemon knows
- * of the allocation (td_client_need), by what that grants. False: there is none, and nothing is claimed. Unclaim: with the lock.
+ * With TANDEM_HOST_FULL=refuse, no more is allocated than the host has room for, by the process's
+ * own limit and, once the daemon knows of the allocation (td_client_need), by the daemon's grant.
+ * False: there is no room, and nothing is claimed. Unclaim needs the lock.
  */
 bool td_swap_claim(struct td_range *range);
 bool td_swap_reserve(struct td_range *range);
 void td_swap_unclaim(struct td_range *range);
-/* For a range that is to lie on the host. False: the process may have no more there. */
+/* Charges a range that is to lie on the host. False: the process may have no more there. */
 bool td_swap_charge(struct td_range *range);
 
 int td_swap_shrink(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
@@ -126,17 +141,29 @@ struct td_swap_info {
 	CUcontext context;
 };
 
-/* Is any of it ours, or opened from another process (ipc.h)? Then it is not the program's to map. */
+/*
+ * Does any of the range belong to the backend or to memory opened from another process (ipc.h)?
+ * Then the program may not map there.
+ */
 bool td_is_no_mapping(uint64_t address, size_t bytes);
 
-/* CUDA_SUCCESS, TD_BACKEND_NOT_MINE, or CUDA_ERROR_NOT_FOUND: ours, but nothing that the program has. */
+/*
+ * CUDA_SUCCESS, TD_BACKEND_NOT_MINE, or CUDA_ERROR_NOT_FOUND: the backend's address, but no
+ * allocation of the program.
+ */
 int td_swap_describe(uint64_t address, struct td_swap_info *ret);
-/* Are these bytes, at least 1, part of one allocation? CUDA_SUCCESS, TD_BACKEND_NOT_MINE: none of them is ours, or CUDA_ERROR_INVALID_VALUE. */
+/*
+ * Are these bytes (at least 1) within one allocation? CUDA_SUCCESS; TD_BACKEND_NOT_MINE: none of
+ * them is the backend's; or CUDA_ERROR_INVALID_VALUE.
+ */
 int td_swap_holds(uint64_t address, uint64_t bytes);
 
 /* -- defined by ipc_export.c, of memory that other processes have open -- */
 
-/* The program has freed it. True: others have it open, and it is freed when they have closed it; false: the caller may go on. */
+/*
+ * The program frees the memory. True: other processes have it open, and it is freed when they close
+ * it. False: the caller frees it now.
+ */
 bool td_ipc_keeps(uint64_t address);
 /* Freed and kept. */
 bool td_ipc_is_kept(uint64_t address);

@@ -141,19 +141,22 @@ void td_batch_mark(struct td_batch *batch, CUstream stream)
 	batch->unmarked = batch->n && td_real.cuEventRecord(batch->done, stream);
 }
 
-static int await(const struct td_batch *batch)
+static int await_batch(const struct td_batch *batch)
 {
 	if (!batch->n || batch->failed)
 		return batch->failed;
 	if (!batch->unmarked && !td_real.cuEventSynchronize(batch->done))
 		return CUDA_SUCCESS;
-	/* A stream of ours knows only of our own copies: what it fails with is the context's sticky error, and nothing is copied any more. */
+	/*
+	 * A stream of the library holds only its own copies. Its error is the context's sticky
+	 * error, and nothing is copied any more.
+	 */
 	return td_real.cuStreamSynchronize(batch->stream);
 }
 
 int td_batch_await(const struct td_batch *batch)
 {
-	int r = await(batch);
+	int r = await_batch(batch);
 
 	td_choose_look();
 	return r;

@@ -1,6 +1,6 @@
 /*
- * Backend swap: chunks on their way, several at a time. Two batches take turns: while one is copied, what the other needs of the driver is done, so that
- * the link is never without work. Agent thread only.
+ * Backend swap: batches of chunks that move together. Two batches take turns: while one is copied,
+ * driver calls for the other are made, so that the link is never idle. Agent thread only.
  */
 #pragma once
 
@@ -29,14 +29,17 @@ struct td_batch {
 	bool unmarked; /* the event could not be recorded: all of the stream has to be waited for */
 };
 
-/* Of the current context. 0, -ENOMEM, or -ENOTRECOVERABLE: a context that cannot make an event can move nothing. */
+/*
+ * For the current context. 0, -ENOMEM, or -ENOTRECOVERABLE: a context that cannot create an event
+ * cannot move memory.
+ */
 int td_batches_init(unsigned slot, struct td_batch batches[2]);
 void td_batches_deinit(struct td_batch batches[2]);
 
 /* -- with td_swap.lock -- */
 
 bool td_batch_is_full(const struct td_batch *batch);
-/* Before the chunk's place is changed. exchange: NULL if it is none. */
+/* Adds a chunk before its place is changed. exchange is NULL for a plain move. */
 void td_batch_add(struct td_batch *batch, struct td_range *range, struct td_chunk *chunk,
 	const struct td_exchange *exchange);
 /* The batch is copied when the stream has come to here. */
@@ -50,7 +53,7 @@ CUstream td_swap_stream(unsigned slot);
 void td_swap_count_move(unsigned slot, struct td_chunk *chunk, enum td_place to);
 /* The chunk, which was counted as having come to the device, has not: it is where it was. */
 void td_swap_count_back(unsigned slot, struct td_chunk *chunk, enum td_place from);
-/* What is pinned stays beyond any limit, as what is not ours does. */
+/* Returns the limit plus pinned memory, which stays whatever the limit is. */
 uint64_t td_swap_with_pins(unsigned slot, uint64_t limit_bytes);
 void td_swap_failed(unsigned slot, int r);
 /* Is every byte within the device's reach? */
@@ -58,7 +61,10 @@ bool td_swap_is_reachable(unsigned slot);
 
 /* -- without -- */
 
-/* What was started before is copied when this returns 0. What must not move may be pinned now (td_choose_look). */
+/*
+ * Work started before has been copied when this returns 0. Memory that must not move may be pinned
+ * then (td_choose_look).
+ */
 int td_batch_await(const struct td_batch *batch);
-/* What the driver could not map where it belongs is tried again. */
+/* Tries again to map chunks that the driver could not map at their address. */
 void td_swap_tie(unsigned slot);

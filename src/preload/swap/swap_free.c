@@ -1,6 +1,7 @@
 /*
- * Backend swap: the end of allocations. As cuMemFree: work that was submitted before may still use the memory, so it ends first; a piece is handed
- * out again, and a range unmapped, only then. While a stream captures nothing may be waited for: what is freed then is freed late (late.h).
+ * Backend swap: the end of allocations. As with cuMemFree, work submitted before may still use the
+ * memory, so that work ends first; only then is a piece handed out again or a range unmapped. While
+ * a stream captures, nothing may wait: memory freed then is freed later (late.h).
  */
 #include <stdlib.h>
 
@@ -23,7 +24,7 @@ void td_swap_free_range(struct td_range *range)
 	free(range);
 }
 
-/* With the lock. */
+/* The caller holds the lock. */
 static void unlink_range(struct td_range *range)
 {
 	for (struct td_range **p = &td_swap.ranges; *p; p = &(*p)->next) {
@@ -61,7 +62,7 @@ static struct td_range *lock_still(uint64_t address)
 	}
 }
 
-/* With the lock. */
+/* The caller holds the lock. */
 static bool put_piece(struct td_range *range, uint64_t address)
 {
 	bool put;
@@ -87,7 +88,7 @@ int td_swap_release(uint64_t address)
 		r = CUDA_SUCCESS;
 		last = true;
 	}
-	/* Under the lock, so that it is not reported as gone before it is. */
+	/* Unmapped under the lock, so that it is not reported as gone before it is gone. */
 	if (last) {
 		slot = range->slot;
 		unlink_range(range);
@@ -105,8 +106,9 @@ int td_swap_end(uint64_t address)
 }
 
 /*
- * Waits for the current context. False: a stream captures, and would be broken by that; one that is about to begin waits until the driver has looked. No lock
- * is held meanwhile: what is waited for may need another thread to get on.
+ * Waits for the current context. False: a stream captures, and waiting would break the capture. A
+ * capture that is about to begin waits until the driver has answered. No lock is held meanwhile,
+ * because the awaited work may need another thread to proceed.
  */
 static bool wait_outside_captures(int *ret)
 {
@@ -135,7 +137,7 @@ int td_swap_free(uint64_t address)
 	(void)td_real.cuCtxGetCurrent(&context);
 	if (!wait_outside_captures(&r))
 		return td_late_free(address, context) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-	/* Of a context that has ended nothing runs any more. */
+	/* Nothing runs any more in a context that has ended. */
 	if (r && r != CUDA_ERROR_INVALID_CONTEXT && r != CUDA_ERROR_CONTEXT_IS_DESTROYED)
 		return r;
 	if (!r)

@@ -10,7 +10,7 @@ static bool is_idle(const struct td_range *range, const struct td_chunk *chunk)
 	return chunk->place == TD_PLACE_DEVICE && chunk->arena && !range->moving;
 }
 
-/* A place on the host may be missing for a moment only, and nobody tells when there is one again. */
+/* Host memory may be missing only for a moment, and nobody tells when there is some again. */
 #define STRANDED_MIN_NS TD_NS_PER_S
 #define STRANDED_MAX_NS (64 * TD_NS_PER_S)
 
@@ -42,7 +42,10 @@ void td_swap_strand(unsigned slot, bool stranded)
 						    : STRANDED_MAX_NS;
 	td_swap.stranded[slot].bytes = stranded ? t->resident_bytes - t->fixed_bytes : 0;
 	td_swap.stranded[slot].grant_bytes = td_host_granted();
-	/* Behind a closed gate it is tried before it counts as movable; behind an open one only that makes the daemon close it. */
+	/*
+	 * Behind a closed gate the move is tried before the memory counts as movable. Behind an
+	 * open gate, only counting it as movable makes the daemon close the gate.
+	 */
 	td_swap.stranded[slot].again_ns = now_ns + lasts_ns;
 	td_swap.stranded[slot].until_ns = now_ns + 2 * lasts_ns;
 	td_swap.stranded[slot].lasts_ns = stranded ? lasts_ns : 0;
@@ -54,7 +57,7 @@ static uint64_t max_bytes(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Of the slot, with the lock: there in use; and its largest chunk. */
+/* With the lock: the slot's host bytes in use, and its largest chunk. */
 static uint64_t used_bytes(unsigned slot, uint64_t *ret_largest)
 {
 	uint64_t bytes = 0;
@@ -118,7 +121,9 @@ int td_swap_give_back(unsigned slot, uint64_t limit_bytes, void (*progress)(unsi
 	return 0;
 }
 
-/* All that could have to leave, with what is on its way. With the lock. */
+/*
+ * Returns all bytes that could have to leave, with those on their way. The caller holds the lock.
+ */
 static uint64_t movable_bytes(void)
 {
 	uint64_t bytes = td_swap.claimed_bytes;
@@ -151,7 +156,10 @@ void td_swap_unclaim(struct td_range *range)
 	range->claimed = 0;
 }
 
-/* One thread at a time asks: of two that fit only without each other the first is refused, and the other then fits. */
+/*
+ * One thread at a time asks. If two allocations fit only without each other, the first is refused
+ * and the second fits.
+ */
 bool td_swap_reserve(struct td_range *range)
 {
 	uint64_t movable;
@@ -177,7 +185,7 @@ bool td_swap_charge(struct td_range *range)
 {
 	bool got = td_host_take_asking(range->bytes, td_arena_limit()), dropped;
 
-	/* What others of its chunks keep for the next time will do. */
+	/* Idle memory that other chunks keep will do. */
 	if (!got) {
 		pthread_mutex_lock(&td_swap.lock);
 		dropped = td_swap_drop_idle(range->slot);

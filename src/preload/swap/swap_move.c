@@ -1,9 +1,10 @@
 /*
- * Backend swap, the agent's side: chunks leave the device and come back, several at a time, so that copies follow one another without
- * a gap and other processes get the memory while the rest still moves.
+ * Backend swap, the agent's side. Chunks leave the device and come back several at a time, so that
+ * copies follow one another without a gap and other processes get the memory while the rest still
+ * moves.
  *
- * Host memory that is mapped (a chunk of place HOST) is off the device and yet within reach. It is exchanged for device memory only behind
- * a closed gate, when no kernel can be using it.
+ * Mapped host memory (a chunk in place HOST) is off the device and yet within its reach. It is
+ * exchanged for device memory only behind a closed gate, when no kernel can be using it.
  */
 #include <errno.h>
 
@@ -14,8 +15,11 @@
 #include "preload/driver/real.h"
 #include "preload/swap/swap_batch.h"
 
-/* A stream of ours knows only of our own copies: what it fails with is the context's sticky error. 0 or -ENOTRECOVERABLE. */
-static int finish(unsigned slot, CUstream stream)
+/*
+ * The stream holds only the library's copies, so its error is the context's sticky error. 0 or
+ * -ENOTRECOVERABLE.
+ */
+static int await_copies(unsigned slot, CUstream stream)
 {
 	int r = td_real.cuStreamSynchronize(stream);
 
@@ -25,7 +29,10 @@ static int finish(unsigned slot, CUstream stream)
 
 /* -- off the device -- */
 
-/* Starts the copies of a batch, of the largest ranges first, of no more than `bytes` and what a chunk has beyond that. */
+/*
+ * Starts the copies of a batch, from the largest ranges first, of at most `bytes` rounded up to
+ * whole chunks.
+ */
 static void start_leaving(unsigned slot, uint64_t bytes, CUstream stream, struct td_batch *batch)
 {
 	for (struct td_range *range = td_swap.ranges; range; range = range->next) {
@@ -36,7 +43,10 @@ static void start_leaving(unsigned slot, uint64_t bytes, CUstream stream, struct
 				return;
 			if (chunk->place != TD_PLACE_DEVICE || chunk->loose)
 				continue;
-			/* Where there is no more, what others of its chunks keep for the next time will do. */
+			/*
+			 * If the host has no more memory, idle memory that other chunks keep will
+			 * do.
+			 */
 			if (td_chunk_to_arena(chunk, stream) &&
 				(!td_swap_drop_idle(slot) || td_chunk_to_arena(chunk, stream)))
 				return;
@@ -46,7 +56,7 @@ static void start_leaving(unsigned slot, uint64_t bytes, CUstream stream, struct
 	}
 }
 
-/* They have left, or, if the copy failed, not. */
+/* The chunks have left or, if the copy failed, have stayed. */
 static void end_leaving(unsigned slot, struct td_batch *batch, bool left)
 {
 	for (unsigned i = 0; i < batch->n; i++) {
@@ -62,10 +72,13 @@ static void end_leaving(unsigned slot, struct td_batch *batch, bool left)
 	td_batch_clear(batch);
 }
 
-/* What came since the gate was closed with no bytes of its own has none yet: it goes without a copy, and needs no place on the host. */
+/*
+ * Drops memory that was allocated behind the closed gate and never written. It needs no copy and no
+ * place on the host.
+ */
 static void drop_blank(unsigned slot, uint64_t limit_bytes)
 {
-	/* A process whose other GPU has failed is let go at once: then it may be writing already. */
+	/* A process with a failed second GPU is let go at once, and may be writing already. */
 	if (!(td_gate_word() & TD_WORD_CLOSED))
 		return;
 	pthread_mutex_lock(&td_swap.lock);
@@ -87,7 +100,7 @@ static void drop_blank(unsigned slot, uint64_t limit_bytes)
 }
 
 /* The next batch's copies, behind those of the other. */
-static void leave(
+static void move_off_device(
 	unsigned slot, uint64_t limit_bytes, struct td_batch *batch, const struct td_batch *other)
 {
 	uint64_t resident, most;
@@ -144,12 +157,12 @@ int td_swap_shrink(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigne
 	do {
 		uint64_t began_ns = td_time_now_ns();
 
-		leave(slot, limit_bytes, &batches[turn], &batches[!turn]);
+		move_off_device(slot, limit_bytes, &batches[turn], &batches[!turn]);
 		turn = !turn;
 		r = have_left(slot, &batches[turn], began_ns);
 		progress(slot);
 	} while (!r && batches[!turn].n);
-	/* After a failure the other one has failed, too. */
+	/* After a failure the other batch has failed, too. */
 	batches[!turn].failed = (int)td_swap.totals[slot].failed;
 	(void)have_left(slot, &batches[!turn], td_time_now_ns());
 	td_batches_deinit(batches);
@@ -159,9 +172,12 @@ int td_swap_shrink(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigne
 		td_swap_strand(slot, false);
 		return 0;
 	}
-	/* It has nowhere to go, and stays; unless it is the context that can do nothing. Whoever wants the room waits until it is freed. */
+	/*
+	 * The chunk has nowhere to go and stays, unless the context has failed. Whoever wants the
+	 * room waits until it is freed.
+	 */
 	pthread_mutex_lock(&td_swap.lock);
-	r = finish(slot, td_swap_stream(slot));
+	r = await_copies(slot, td_swap_stream(slot));
 	pthread_mutex_unlock(&td_swap.lock);
 	if (!r)
 		td_swap_strand(slot, true);
@@ -171,8 +187,11 @@ int td_swap_shrink(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigne
 
 /* -- back onto it -- */
 
-/* Of what is out of reach. 0, or a CUresult with the chunk as it was. A copy is under way afterwards if there was one to make. */
-static int bring(struct td_chunk *chunk, CUdevice device, CUstream stream)
+/*
+ * Brings a chunk that is out of reach. 0, or a CUresult with the chunk unchanged. Afterwards a copy
+ * is in progress if one was needed.
+ */
+static int bring_chunk(struct td_chunk *chunk, CUdevice device, CUstream stream)
 {
 	int r = td_chunk_map(chunk, device);
 
@@ -184,14 +203,17 @@ static int bring(struct td_chunk *chunk, CUdevice device, CUstream stream)
 	return r;
 }
 
-/* The same of any that is not on the device. What others use meanwhile stays as it is until it is copied. */
+/*
+ * The same for any chunk that is not on the device. A chunk that others use stays in place until it
+ * is copied.
+ */
 static int start_one(unsigned slot, struct td_range *range, struct td_chunk *chunk, CUstream stream,
 	struct td_batch *batch)
 {
 	bool exchanged = chunk->place == TD_PLACE_HOST;
 	struct td_exchange exchange;
 	int r = exchanged ? td_chunk_begin_exchange(chunk, range->device, stream, &exchange)
-			  : bring(chunk, range->device, stream);
+			  : bring_chunk(chunk, range->device, stream);
 
 	if (r)
 		return r;
@@ -203,7 +225,7 @@ static int start_one(unsigned slot, struct td_range *range, struct td_chunk *chu
 	return CUDA_SUCCESS;
 }
 
-/* Who still wants to come, and what keeps them. */
+/* Which chunks still want to come to the device, and what prevents them. */
 enum coming {
 	COMING_MORE,
 	COMING_LIMIT,   /* no more fit the limit */
@@ -211,7 +233,10 @@ enum coming {
 	COMING_REFUSED, /* not for want of memory */
 };
 
-/* Others have it open where it is. One that is only to stay, once it is on the device, may still come there. */
+/*
+ * Other processes have it open in its place. A chunk that is to stay once it is on the device may
+ * still come there.
+ */
 static bool is_held(const struct td_range *range)
 {
 	return range->pins > (td_swap.stays ? 1u : 0u);
@@ -224,7 +249,10 @@ static bool wants_to_come(const struct td_chunk *chunk, bool within_reach)
 	return chunk->place == TD_PLACE_FRESH || chunk->place == TD_PLACE_ARENA;
 }
 
-/* Up to a batch of chunks within the limit: what is out of reach, or what the host has within reach. */
+/*
+ * Starts a batch of chunks within the limit: those out of reach, or those that the host has within
+ * reach.
+ */
 static void start_coming(unsigned slot, uint64_t limit_bytes, bool within_reach, CUstream stream,
 	struct td_batch *batch, enum coming *ret_coming)
 {
@@ -251,7 +279,10 @@ static void start_coming(unsigned slot, uint64_t limit_bytes, bool within_reach,
 	}
 }
 
-/* False: it is as it was. What was exchanged has come only if nothing can have written to it since. */
+/*
+ * False: the chunk is unchanged. An exchanged chunk has come only if nothing can have written to it
+ * since.
+ */
 static bool end_one(struct td_move *move, bool copied)
 {
 	struct td_chunk *chunk = move->chunk;
@@ -285,9 +316,12 @@ static void end_coming(unsigned slot, struct td_batch *batch, bool copied, enum 
 	td_batch_clear(batch);
 }
 
-/* The next batch's copies, behind those of the other. What is out of reach comes first, or it would be sent where the other comes from. */
-static void come(unsigned slot, uint64_t limit_bytes, bool *within_reach, struct td_batch *batch,
-	enum coming *ret_coming)
+/*
+ * Starts the next batch's copies behind those of the other batch. Chunks out of reach come first;
+ * otherwise they would be sent to the memory that the others come from.
+ */
+static void start_next_batch(unsigned slot, uint64_t limit_bytes, bool *within_reach,
+	struct td_batch *batch, enum coming *ret_coming)
 {
 	CUstream stream;
 
@@ -303,7 +337,7 @@ static void come(unsigned slot, uint64_t limit_bytes, bool *within_reach, struct
 	pthread_mutex_unlock(&td_swap.lock);
 }
 
-/* 0 or -ENOTRECOVERABLE. */
+/* Returns 0 or -ENOTRECOVERABLE. */
 static int have_come(
 	unsigned slot, struct td_batch *batch, uint64_t began_ns, enum coming *ret_coming)
 {
@@ -317,7 +351,10 @@ static int have_come(
 	return r ? -ENOTRECOVERABLE : 0;
 }
 
-/* A device that gives no memory, and does not tell either how much it has, is gone: that is not waited for. 0 or -ENOTRECOVERABLE. */
+/*
+ * A device that has no memory, and does not report how much it has, is gone and is not waited for.
+ * 0 or -ENOTRECOVERABLE.
+ */
 static int ask_device(unsigned slot)
 {
 	size_t left, all;
@@ -331,7 +368,7 @@ static int ask_device(unsigned slot)
 	return -ENOTRECOVERABLE;
 }
 
-/* 0, 1 or 2, see backend.h. */
+/* Returns 0, 1 or 2 as in backend.h. */
 static int whether_reachable(unsigned slot, enum coming coming)
 {
 	bool reachable;
@@ -359,7 +396,7 @@ int td_swap_fill(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned 
 	do {
 		uint64_t began_ns = td_time_now_ns();
 
-		come(slot, limit_bytes, &within_reach, &batches[turn], &coming);
+		start_next_batch(slot, limit_bytes, &within_reach, &batches[turn], &coming);
 		turn = !turn;
 		n = batches[turn].n;
 		r = have_come(slot, &batches[turn], began_ns, &coming);

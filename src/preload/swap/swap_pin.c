@@ -1,6 +1,7 @@
 /*
- * Backend swap: what may not leave the device although its gate is closed, since somebody outside reads it: other processes (ipc.h), and hardware that was told
- * its place. It counts as fixed, and drains pass it by.
+ * Backend swap: memory that may not leave the device although its gate is closed, because somebody
+ * outside reads it: other processes (ipc.h), or hardware that knows its address. It counts as
+ * fixed, and drains leave it in place.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 
 #define PIN_TIMES 10000
 
-/* With the lock. */
+/* The caller holds the lock. */
 static int may_pin(const struct td_range *range)
 {
 	if (!range)
@@ -25,7 +26,7 @@ static int may_pin(const struct td_range *range)
 	return CUDA_SUCCESS;
 }
 
-/* With the lock. */
+/* The caller holds the lock. */
 static void add_pin(struct td_range *range)
 {
 	if (range->pins++)

@@ -1,6 +1,7 @@
 /*
- * Backend swap, the agent's side: what is on the device beyond the limit, or out of its reach, goes to host memory that the device reaches. As in
- * swap_move.c two batches take turns, so that the copies follow one another.
+ * Backend swap, the agent's side. Memory on the device beyond the limit, or out of its reach, goes
+ * to host memory that the device reaches. As in swap_move.c two batches take turns, so that copies
+ * follow one another.
  */
 #include <errno.h>
 
@@ -9,13 +10,16 @@
 #include "preload/driver/real.h"
 #include "preload/swap/swap_batch.h"
 
-/* What is out of reach. 0, or a CUresult with the chunk as it was; a copy is under way afterwards if there was one to make. */
+/*
+ * Maps a chunk that is out of reach. 0, or a CUresult with the chunk unchanged. Afterwards a copy
+ * is in progress if one was needed.
+ */
 static int start_mapping(unsigned slot, struct td_range *range, struct td_chunk *chunk,
 	CUstream stream, struct td_batch *batch)
 {
 	int r = td_chunk_map_host(chunk, range->device);
 
-	/* What others of its chunks keep for the next time will do. */
+	/* Idle memory that other chunks keep will do. */
 	if (r && td_swap_drop_idle(slot))
 		r = td_chunk_map_host(chunk, range->device);
 	if (r)
@@ -34,7 +38,7 @@ static int start_mapping(unsigned slot, struct td_range *range, struct td_chunk 
 	return CUDA_SUCCESS;
 }
 
-/* What is on the device; it stays as it is until it is copied. */
+/* Exchanges a chunk that is on the device; it stays in place until it is copied. */
 static int start_exchange(
 	struct td_range *range, struct td_chunk *chunk, CUstream stream, struct td_batch *batch)
 {
@@ -50,7 +54,7 @@ static int start_exchange(
 	return CUDA_SUCCESS;
 }
 
-/* 0, or what kept some of them. */
+/* Returns 0, or the error that kept some of them. */
 static int start_unreached(unsigned slot, CUstream stream, struct td_batch *batch)
 {
 	int r = CUDA_SUCCESS;
@@ -68,7 +72,7 @@ static int start_unreached(unsigned slot, CUstream stream, struct td_batch *batc
 	return r;
 }
 
-/* Of the largest ranges first, of no more than `bytes` and what a chunk has beyond that. */
+/* Takes the largest ranges first, at most `bytes` rounded up to whole chunks. */
 static int start_excess(unsigned slot, uint64_t bytes, CUstream stream, struct td_batch *batch)
 {
 	int r = CUDA_SUCCESS;
@@ -86,8 +90,11 @@ static int start_excess(unsigned slot, uint64_t bytes, CUstream stream, struct t
 	return r;
 }
 
-/* The next batch's copies, behind those of the other. False: some could not be started, and no more will be. */
-static bool start(
+/*
+ * Starts the next batch's copies behind those of the other batch. False: some could not be started,
+ * and no more will be.
+ */
+static bool start_next_batch(
 	unsigned slot, uint64_t limit_bytes, struct td_batch *batch, const struct td_batch *other)
 {
 	uint64_t resident, most;
@@ -106,7 +113,7 @@ static bool start(
 	return !r;
 }
 
-/* False: it is as it was. */
+/* Returns false if the chunk is unchanged. */
 static bool end_mapping(unsigned slot, struct td_chunk *chunk, bool copied)
 {
 	chunk->place = TD_PLACE_ARENA;
@@ -119,7 +126,7 @@ static bool end_mapping(unsigned slot, struct td_chunk *chunk, bool copied)
 	return true;
 }
 
-/* The same. Something may have written to it since. */
+/* The same for an exchange. The chunk may have been written to since. */
 static bool end_exchange(unsigned slot, const struct td_move *move, bool copied)
 {
 	struct td_chunk *chunk = move->chunk;
@@ -135,7 +142,7 @@ static bool end_exchange(unsigned slot, const struct td_move *move, bool copied)
 	return true;
 }
 
-/* 0 or -ENOTRECOVERABLE. *ret_all stays true only if all of them have got there. */
+/* Returns 0 or -ENOTRECOVERABLE. *ret_all stays true only if all of them have arrived. */
 static int have_reached(unsigned slot, struct td_batch *batch, uint64_t began_ns, bool *ret_all)
 {
 	int r = td_batch_await(batch);
@@ -191,13 +198,14 @@ int td_swap_reach(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned
 		uint64_t began_ns = td_time_now_ns();
 
 		if (all)
-			full = !start(slot, limit_bytes, &batches[turn], &batches[!turn]);
+			full = !start_next_batch(
+				slot, limit_bytes, &batches[turn], &batches[!turn]);
 		all &= !full;
 		turn = !turn;
 		r = have_reached(slot, &batches[turn], began_ns, &all);
 		progress(slot);
 	} while (!r && batches[!turn].n);
-	/* After a failure the other one has failed, too. */
+	/* After a failure the other batch has failed, too. */
 	batches[!turn].failed = (int)td_swap.totals[slot].failed;
 	(void)have_reached(slot, &batches[!turn], td_time_now_ns(), &all);
 	td_batches_deinit(batches);
@@ -206,7 +214,9 @@ int td_swap_reach(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned
 		return r;
 	}
 	done = is_done(slot, limit_bytes);
-	/* Rather than have it wait for ever, it goes on with more on the device than it is to have. */
+	/*
+	 * Instead of waiting for ever, the process goes on with more on the device than its limit.
+	 */
 	stays = !done && full && is_reachable(slot);
 	if (done || stays)
 		td_swap_strand(slot, stays);

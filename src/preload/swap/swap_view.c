@@ -60,7 +60,7 @@ static bool find_piece(const struct td_range *range, uint64_t address, struct td
 	return address - range->base < range->asked;
 }
 
-/* With the index's lock. */
+/* The caller holds the index's lock. */
 static int describe(uint64_t address, struct td_swap_info *ret)
 {
 	const struct td_range *range = td_swap_find(address);
@@ -91,7 +91,7 @@ int td_swap_describe(uint64_t address, struct td_swap_info *ret)
 	return r;
 }
 
-/* With the index's lock. */
+/* The caller holds the index's lock. */
 static int holds(uint64_t address, uint64_t bytes)
 {
 	const struct td_allocation *row = td_ranges_meet(&td_swap.index, address, bytes);

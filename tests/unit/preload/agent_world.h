@@ -219,10 +219,10 @@ static _Atomic uint64_t launched;
 
 __attribute__((unused)) static void launch_on(void *stream)
 {
-	struct td_slot *slot = td_gate_enter(stream, 0);
+	struct td_marker *marker = td_gate_enter(stream, 0);
 
 	atomic_fetch_add(&launched, 1);
-	td_gate_leave(slot);
+	td_gate_leave(marker);
 }
 
 __attribute__((unused)) static void *launch_many(void *count)
@@ -263,7 +263,7 @@ __attribute__((unused)) static void begin(void)
 	setenv("TANDEM_GRACE", grace, 1);
 	td_settings_read();
 	td_place_read();
-	td_slot_init();
+	td_marker_init();
 	td_gate_init();
 	td_agent_set_backend(&fake_backend);
 	td_driver_set(&fake_driver);

@@ -9,7 +9,7 @@
 #include "preload/base/backend.h"
 #include "preload/base/settings.h"
 #include "preload/context/context.h"
-#include "preload/context/slot.h"
+#include "preload/context/marker.h"
 #include "preload/driver/driver.h"
 #include "preload/gate/gate.h"
 #include "preload/outside/outside.h"
@@ -28,7 +28,7 @@ static void hooks_begin(const struct td_backend *backend)
 	td_real.cuDeviceTotalMem_v2 = stub_total;
 	td_real.cuMemGetInfo_v2 = stub_info;
 	if (!once) {
-		td_slot_init();
+		td_marker_init();
 		td_gate_init();
 		td_driver_publish_real();
 	}

@@ -103,7 +103,7 @@ struct pm_fill {
 	uint64_t next_ns;
 	uint64_t ends_ns[QUEUE_MAX];
 	uint64_t count;
-	struct td_slot slot;
+	struct td_marker slot;
 	struct td_pace pace;
 	struct {
 		uint64_t done_ns;

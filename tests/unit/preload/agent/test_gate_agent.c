@@ -332,10 +332,10 @@ CASE(the_child_of_a_fork_has_its_own_open_gate)
 		td_context_forked();
 		td_drain_forked();
 		td_pace_forked();
-		td_slot_forked();
+		td_marker_forked();
 		td_gate_forked();
 		launch_on(NULL);
-		_exit(td_slot_launches() == 1 ? 0 : 1);
+		_exit(td_marker_launches() == 1 ? 0 : 1);
 	}
 	EXPECT(waitpid(pid, &status, 0) == pid && status == 0);
 	EXPECT(td_gate_word() & TD_WORD_CLOSED);
@@ -393,7 +393,7 @@ CASE(beside_a_capture_nothing_is_synchronised_context_wide_or_recorded_on_it)
 	while (!atomic_load(&fake.records))
 		td_time_sleep_until_ns(td_time_now_ns() + MS);
 	launch_on(FAKE_STREAM); /* captured: it passes the closed gate */
-	EXPECT(td_slot_launches() == 1);
+	EXPECT(td_marker_launches() == 1);
 	EXPECT(!came(TD_MSG_TYPE_drained));
 	atomic_store(&fake.busy, false);
 	(void)next(TD_MSG_TYPE_drained);
@@ -421,10 +421,10 @@ CASE(nor_on_a_stream_of_which_it_is_not_known_yet_whether_it_captures)
 
 static void *set_on(void *stream)
 {
-	struct td_slot *slot = td_gate_enter(stream, TD_SUBMIT_CALL);
+	struct td_marker *marker = td_gate_enter(stream, TD_SUBMIT_CALL);
 
 	atomic_fetch_add(&launched, 1);
-	td_gate_leave(slot);
+	td_gate_leave(marker);
 	return NULL;
 }
 
@@ -458,12 +458,12 @@ CASE(a_captured_set_waits_where_a_captured_launch_passes)
 
 CASE(beside_a_capture_own_streams_are_covered_by_their_threads)
 {
-	struct td_slot *slot;
+	struct td_marker *marker;
 
 	drain_deadline = "100ms";
 	start_open(1);
-	slot = td_gate_enter(TD_STREAM_PER_THREAD, 0);
-	td_gate_leave(slot);
+	marker = td_gate_enter(TD_STREAM_PER_THREAD, 0);
+	td_gate_leave(marker);
 	td_context_capture_begin();
 	atomic_store(&fake.capturing, true);
 	td_context_capture_begun(true, FAKE_STREAM);

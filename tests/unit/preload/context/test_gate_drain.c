@@ -13,7 +13,7 @@
 #include "preload/base/settings.h"
 #include "preload/base/thread.h"
 #include "preload/context/context.h"
-#include "preload/context/slot.h"
+#include "preload/context/marker.h"
 #include "preload/gate/gate.h"
 #include "proto/proto.h"
 
@@ -53,7 +53,7 @@ static void close_gate(void)
 
 static void begin(void)
 {
-	td_slot_init();
+	td_marker_init();
 	td_gate_init();
 	td_driver_set(&fake_driver);
 	td_plans_set_backend(&fake_backend);

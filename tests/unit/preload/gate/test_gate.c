@@ -32,10 +32,10 @@ static void launch_for_real(void)
 
 static void launch(void)
 {
-	struct td_slot *slot = td_gate_enter(NULL, 0);
+	struct td_marker *marker = td_gate_enter(NULL, 0);
 
 	launch_for_real();
-	td_gate_leave(slot);
+	td_gate_leave(marker);
 }
 
 static void init(void)
@@ -43,7 +43,7 @@ static void init(void)
 	static bool done;
 
 	if (!done) {
-		td_slot_init();
+		td_marker_init();
 		td_gate_init();
 	}
 	done = true;
@@ -63,7 +63,7 @@ static void *launch_until_stopped(void *arg)
 static void wait_empty(void)
 {
 	td_gate_barrier();
-	while (td_slot_any_active())
+	while (td_marker_any_active())
 		td_time_sleep_until_ns(td_time_now_ns() + 10000);
 }
 
@@ -74,10 +74,10 @@ static void flip(unsigned times)
 
 		td_gate_write(TD_WORD_CLOSED | i * TD_WORD_STEP);
 		wait_empty();
-		acknowledged = td_slot_launches();
+		acknowledged = td_marker_launches();
 		atomic_store(&forbidden, true);
 		td_time_sleep_until_ns(td_time_now_ns() + (i % 64 ? 50000 : 500000));
-		CHECK_EQ(td_slot_launches(), acknowledged);
+		CHECK_EQ(td_marker_launches(), acknowledged);
 		CHECK_EQ(atomic_load(&really_launched), acknowledged);
 		atomic_store(&forbidden, false);
 		td_gate_write(0);
@@ -88,7 +88,7 @@ static void flip(unsigned times)
 
 static void stress(unsigned times)
 {
-	uint64_t before = td_slot_launches();
+	uint64_t before = td_marker_launches();
 	pthread_t threads[THREADS];
 
 	atomic_store(&really_launched, before);
@@ -100,30 +100,30 @@ static void stress(unsigned times)
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	CHECK_EQ(atomic_load(&broken_promises), 0);
-	CHECK_EQ(td_slot_launches(), atomic_load(&really_launched));
-	CHECK(td_slot_launches() >= before + times); /* or there was nothing to hold up */
+	CHECK_EQ(td_marker_launches(), atomic_load(&really_launched));
+	CHECK(td_marker_launches() >= before + times); /* or there was nothing to hold up */
 }
 
 TEST(an_open_gate_counts_and_lets_through)
 {
-	uint64_t before = td_slot_launches();
+	uint64_t before = td_marker_launches();
 
 	init();
 	launch();
 	launch();
-	CHECK_EQ(td_slot_launches(), before + 2);
-	CHECK(!td_slot_any_active());
+	CHECK_EQ(td_marker_launches(), before + 2);
+	CHECK(!td_marker_any_active());
 }
 
 TEST(a_thread_inside_a_call_is_seen)
 {
-	struct td_slot *slot;
+	struct td_marker *marker;
 
 	init();
-	slot = td_gate_enter(NULL, 0);
-	CHECK(td_slot_any_active());
-	td_gate_leave(slot);
-	CHECK(!td_slot_any_active());
+	marker = td_gate_enter(NULL, 0);
+	CHECK(td_marker_any_active());
+	td_gate_leave(marker);
+	CHECK(!td_marker_any_active());
 }
 
 TEST(nothing_is_launched_after_an_acknowledged_drain)
@@ -180,39 +180,39 @@ TEST(nothing_is_launched_after_an_acknowledged_drain_once_membarrier_is_refused)
 
 TEST(a_call_from_inside_a_call_passes_a_closed_gate_uncounted)
 {
-	struct td_slot *outer, *inner;
+	struct td_marker *outer, *inner;
 	uint64_t before;
 
 	init();
 	outer = td_gate_enter(NULL, 0);
-	before = td_slot_launches();
+	before = td_marker_launches();
 	td_gate_write(TD_WORD_CLOSED | TD_WORD_STEP);
 	inner = td_gate_enter(NULL, 0);
-	CHECK_EQ(td_slot_launches(), before);
+	CHECK_EQ(td_marker_launches(), before);
 	td_gate_leave(inner);
-	CHECK(td_slot_any_active());
+	CHECK(td_marker_any_active());
 	td_gate_leave(outer);
-	CHECK(!td_slot_any_active());
+	CHECK(!td_marker_any_active());
 	td_gate_write(0);
 }
 
 static void *launch_as_internal(void *arg)
 {
-	td_slot_adopt_internal();
+	td_marker_adopt_internal();
 	launch();
 	return arg;
 }
 
 TEST(our_own_threads_pass_a_closed_gate_uncounted)
 {
-	uint64_t before = td_slot_launches();
+	uint64_t before = td_marker_launches();
 	pthread_t thread;
 
 	init();
 	td_gate_write(TD_WORD_CLOSED | TD_WORD_STEP);
 	pthread_create(&thread, NULL, launch_as_internal, NULL);
 	pthread_join(thread, NULL);
-	CHECK_EQ(td_slot_launches(), before);
+	CHECK_EQ(td_marker_launches(), before);
 	td_gate_write(0);
 }
 
@@ -222,27 +222,27 @@ static void *launch_once(void *arg)
 	return arg;
 }
 
-static bool count_claimed(struct td_slot *slot, void *arg)
+static bool count_claimed(struct td_marker *marker, void *arg)
 {
-	*(unsigned *)arg += atomic_load(&slot->claimed);
+	*(unsigned *)arg += atomic_load(&marker->claimed);
 	return true;
 }
 
 TEST(slots_of_ended_threads_are_used_again_and_their_counts_kept)
 {
-	uint64_t before = td_slot_launches();
+	uint64_t before = td_marker_launches();
 	unsigned claimed_before = 0, claimed = 0;
 
 	init();
-	td_slot_each(count_claimed, &claimed_before);
+	td_marker_each(count_claimed, &claimed_before);
 	for (int i = 0; i < 200; i++) {
 		pthread_t thread;
 
 		pthread_create(&thread, NULL, launch_once, NULL);
 		pthread_join(thread, NULL);
 	}
-	td_slot_each(count_claimed, &claimed);
-	CHECK_EQ(td_slot_launches(), before + 200);
+	td_marker_each(count_claimed, &claimed);
+	CHECK_EQ(td_marker_launches(), before + 200);
 	CHECK_EQ(claimed, claimed_before);
 }
 
@@ -258,7 +258,7 @@ static void *launch_together(void *arg)
 TEST(more_threads_than_a_block_has_slots_all_get_one)
 {
 	enum { MANY = 150 };
-	uint64_t before = td_slot_launches();
+	uint64_t before = td_marker_launches();
 	pthread_t threads[MANY];
 	unsigned claimed = 0;
 
@@ -266,9 +266,9 @@ TEST(more_threads_than_a_block_has_slots_all_get_one)
 	pthread_barrier_init(&all_here, NULL, MANY + 1);
 	for (int i = 0; i < MANY; i++)
 		pthread_create(&threads[i], NULL, launch_together, NULL);
-	while (td_slot_launches() < before + MANY)
+	while (td_marker_launches() < before + MANY)
 		td_time_sleep_until_ns(td_time_now_ns() + 100000);
-	td_slot_each(count_claimed, &claimed);
+	td_marker_each(count_claimed, &claimed);
 	pthread_barrier_wait(&all_here);
 	for (int i = 0; i < MANY; i++)
 		pthread_join(threads[i], NULL);
@@ -296,7 +296,7 @@ static void *end_late(void *arg)
 
 TEST(destructors_may_launch_when_the_slot_is_gone)
 {
-	uint64_t before = td_slot_launches();
+	uint64_t before = td_marker_launches();
 	int token;
 	pthread_t thread;
 
@@ -305,8 +305,8 @@ TEST(destructors_may_launch_when_the_slot_is_gone)
 	pthread_create(&thread, NULL, end_late, &token);
 	pthread_join(thread, NULL);
 	pthread_key_delete(late_key);
-	CHECK_EQ(td_slot_launches(), before + 4);
-	CHECK(!td_slot_any_active());
+	CHECK_EQ(td_marker_launches(), before + 4);
+	CHECK(!td_marker_any_active());
 }
 
 TEST(a_forked_child_starts_open_and_empty)
@@ -320,11 +320,11 @@ TEST(a_forked_child_starts_open_and_empty)
 	pid = fork();
 	if (pid == 0) {
 		td_gate_forked();
-		td_slot_forked();
-		if (td_slot_launches())
+		td_marker_forked();
+		if (td_marker_launches())
 			_exit(1);
 		launch(); /* would wait for ever behind the parent's gate */
-		_exit(td_slot_launches() == 1 ? 0 : 2);
+		_exit(td_marker_launches() == 1 ? 0 : 2);
 	}
 	CHECK(waitpid(pid, &status, 0) == pid);
 	CHECK_EQ(status, 0);
@@ -380,7 +380,7 @@ TEST(a_sleeper_wakes_when_its_page_is_taken_away)
 {
 	struct td_gate_page *page, *meter;
 	int gate_fd = page_fd(TD_WORD_CLOSED, &page), meter_fd = page_fd(0, &meter);
-	uint64_t before = td_slot_launches();
+	uint64_t before = td_marker_launches();
 	pthread_t thread;
 
 	init();
@@ -388,10 +388,10 @@ TEST(a_sleeper_wakes_when_its_page_is_taken_away)
 	pthread_create(&thread, NULL, launch_once, NULL);
 	while (!atomic_load(&((struct td_meter_page *)meter)->gate_waits))
 		td_time_sleep_until_ns(td_time_now_ns() + 100000);
-	CHECK_EQ(td_slot_launches(), before);
+	CHECK_EQ(td_marker_launches(), before);
 	CHECK_EQ(td_gate_unmap(0, 0), 0);
 	pthread_join(thread, NULL);
-	CHECK_EQ(td_slot_launches(), before + 1);
+	CHECK_EQ(td_marker_launches(), before + 1);
 	close(gate_fd);
 	close(meter_fd);
 }

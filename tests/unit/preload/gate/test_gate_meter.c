@@ -150,14 +150,14 @@ static const struct td_driver driver = {
 static void launch(unsigned kernel, unsigned grid, unsigned block, uint64_t ns)
 {
 	uint32_t work = td_submit_work(&kernels[kernel], grid, 1, 1);
-	struct td_slot *slot = td_gate_enter(stream, work);
+	struct td_marker *marker = td_gate_enter(stream, work);
 
-	if (td_meter_is_on(slot))
-		td_meter_launch(slot, stream, work,
+	if (td_meter_is_on(marker))
+		td_meter_launch(marker, stream, work,
 			&(struct td_shape){&kernels[kernel], {grid, 1, 1}, {block, 1, 1}, 0});
 	gpu.queued_ns += ns;
 	gpu.launches++;
-	td_gate_leave(slot);
+	td_gate_leave(marker);
 }
 
 static void meter(uint32_t word, uint64_t window_ns)
@@ -171,7 +171,7 @@ static void begin(void)
 	static bool done;
 
 	if (!done) {
-		td_slot_init();
+		td_marker_init();
 		td_gate_init();
 		td_driver_set(&driver);
 	}
@@ -180,8 +180,8 @@ static void begin(void)
 	atomic_store(&td_gate.page.duty_ppm, 0);
 	atomic_store(&td_gate.page.rivals, 0);
 	td_meter_forget();
-	if (td_slot_self)
-		td_slot_self->meter = (struct td_meter_thread){0};
+	if (td_marker_self)
+		td_marker_self->meter = (struct td_meter_thread){0};
 	memset(&td_meter, 0, sizeof(td_meter.page));
 	memset(&gpu, 0, sizeof(gpu));
 }
@@ -236,7 +236,7 @@ TEST(nothing_waits_however_much_is_in_flight)
 	for (unsigned i = 0; i < 100000; i++)
 		launch(i % 4, SMS, 256, TD_NS_PER_S);
 	CHECK_EQ(gpu.launches, 100000);
-	CHECK_EQ(td_slot_self->depth, 0);
+	CHECK_EQ(td_marker_self->depth, 0);
 }
 
 TEST(kernels_of_different_lengths_and_sizes_are_told_apart)
@@ -314,7 +314,7 @@ TEST(what_the_first_launch_waited_for_is_taken_back)
 static void launch_late(uint64_t late_ns, uint64_t ns)
 {
 	uint32_t work = td_submit_work(&kernels[0], SMS, 1, 1);
-	struct td_slot *slot = td_gate_enter(stream, work);
+	struct td_marker *slot = td_gate_enter(stream, work);
 
 	td_meter_launch(
 		slot, stream, work, &(struct td_shape){&kernels[0], {SMS, 1, 1}, {256, 1, 1}, 0});

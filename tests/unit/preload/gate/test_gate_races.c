@@ -115,7 +115,7 @@ static void fork_now(void)
 		td_client_forked();
 		td_context_forked();
 		td_drain_forked();
-		td_slot_forked();
+		td_marker_forked();
 		td_gate_forked();
 		EXPECT(td_gate_word() == 0);
 		atomic_store(&td_meter.page.launches, 77); /* its own */
@@ -269,26 +269,26 @@ CASE(a_daemon_that_is_slow_to_answer_is_waited_for_for_as_long_as_the_agent_does
 CASE(no_event_is_asked_about_after_its_context_has_ended)
 {
 	uint64_t end = td_time_now_ns() + BOUND, ticket, serial;
-	struct td_slot *slot;
+	struct td_marker *marker;
 
 	begin();
 	launch_on(TD_STREAM_PER_THREAD);
-	slot = td_slot_claim();
+	marker = td_marker_claim();
 	atomic_store(&fake.context, (void *)0xc8);
 	EXPECT(td_context_use() >= 0);
 	td_context_capture_begin();
 	td_context_capture_begun(true, FAKE_STREAM); /* in that one */
 	atomic_store(&fake.context, NULL);
-	td_context_mark_own_stream(slot);
-	EXPECT(atomic_load(&slot->own_mark.launches) == 1);
-	atomic_store(&fake.ended_event, slot->own_mark.event);
+	td_context_mark_own_stream(marker);
+	EXPECT(atomic_load(&marker->own_mark.launches) == 1);
+	atomic_store(&fake.ended_event, marker->own_mark.event);
 	serial = td_context_serial();
 	/*
 	 * The context may be ending, and be gone before an answer: it is not asked, and nothing is
 	 * known.
 	 */
 	EXPECT(td_context_leaving(FAKE_CONTEXT) == serial);
-	EXPECT(!td_context_event_is_over(serial, slot->own_mark.event));
+	EXPECT(!td_context_event_is_over(serial, marker->own_mark.event));
 	EXPECT(td_context_ends(serial));
 	td_context_left(FAKE_CONTEXT, serial, true);
 	atomic_store(&fake.context, (void *)0xc8);
@@ -299,7 +299,7 @@ CASE(no_event_is_asked_about_after_its_context_has_ended)
 	}
 	/* The same holds when the thread needs another event. */
 	launch_on(TD_STREAM_PER_THREAD);
-	td_context_mark_own_stream(slot);
-	EXPECT(slot->own_mark.event != atomic_load(&fake.ended_event));
+	td_context_mark_own_stream(marker);
+	EXPECT(marker->own_mark.event != atomic_load(&fake.ended_event));
 	EXPECT(atomic_load(&fake.ended_named) == 0);
 }

@@ -134,20 +134,20 @@ static int elapsed(float *ret, void *from, void *to)
 }
 
 /* The work begins and ends then. */
-static void submit(struct td_slot *slot, void *stream, uint64_t from_ns, uint64_t to_ns)
+static void submit(struct td_marker *marker, void *stream, uint64_t from_ns, uint64_t to_ns)
 {
 	struct td_pace pace = {0};
 
 	reached_ns = from_ns;
-	while (!td_pace_may_submit(&pace, slot, stream, TD_SUBMIT_CALL | 8))
+	while (!td_pace_may_submit(&pace, marker, stream, TD_SUBMIT_CALL | 8))
 		pace.past = true;
 	reached_ns = to_ns;
-	td_pace_submitted(slot);
+	td_pace_submitted(marker);
 }
 
 TEST(threads_whose_work_runs_side_by_side_pay_for_the_gpus_time_once)
 {
-	static struct td_slot a, b;
+	static struct td_marker a, b;
 	static struct td_driver driver;
 
 	uint64_t before, paid;
@@ -160,7 +160,7 @@ TEST(threads_whose_work_runs_side_by_side_pay_for_the_gpus_time_once)
 	td_driver_set(&driver);
 	setenv("TANDEM_SOCKET", "/nonexistent", 1);
 	td_settings_read();
-	td_slot_init();
+	td_marker_init();
 	CHECK_EQ(td_context_use(), 0);
 	atomic_store(&td_gate.page.duty_ppm, 900000);
 	td_gate_write(TD_WORD_DUTY);
@@ -185,41 +185,42 @@ TEST(threads_whose_work_runs_side_by_side_pay_for_the_gpus_time_once)
 }
 
 /* The calls that a submission of known work takes, but for those that wait for the budget. */
-static unsigned tries(struct td_slot *slot, uint64_t from_ns, uint64_t to_ns)
+static unsigned tries(struct td_marker *marker, uint64_t from_ns, uint64_t to_ns)
 {
 	struct td_pace pace = {0};
 	unsigned n = 1;
 
 	reached_ns = from_ns;
-	while (!td_pace_may_submit(&pace, slot, (void *)0x300, td_submit_work(&events, 1, 1, 1))) {
+	while (!td_pace_may_submit(
+		&pace, marker, (void *)0x300, td_submit_work(&events, 1, 1, 1))) {
 		if (pace.wait_ns)
 			td_time_sleep_until_ns(td_time_now_ns() + pace.wait_ns);
 		else if (n++ == 50)
 			break;
 	}
 	reached_ns = to_ns;
-	td_pace_submitted(slot);
+	td_pace_submitted(marker);
 	return n;
 }
 
 /* The same where what is in flight ends only while it waits. */
-static unsigned tries_while_busy(struct td_slot *slot, uint64_t from_ns, uint64_t to_ns)
+static unsigned tries_while_busy(struct td_marker *marker, uint64_t from_ns, uint64_t to_ns)
 {
 	struct td_pace pace = {0};
 
 	reached_ns = from_ns;
-	if (td_pace_may_submit(&pace, slot, (void *)0x300, td_submit_work(&events, 1, 1, 1))) {
+	if (td_pace_may_submit(&pace, marker, (void *)0x300, td_submit_work(&events, 1, 1, 1))) {
 		reached_ns = to_ns;
-		td_pace_submitted(slot);
+		td_pace_submitted(marker);
 		return 1;
 	}
 	busy = false;
-	return 1 + tries(slot, from_ns, to_ns);
+	return 1 + tries(marker, from_ns, to_ns);
 }
 
 TEST(one_piece_that_seemed_long_does_not_have_the_short_ones_wait_for_what_has_no_mark)
 {
-	static struct td_slot slot;
+	static struct td_marker slot;
 	uint64_t now = 10000 * MS;
 	unsigned most = 0;
 
@@ -246,23 +247,23 @@ TEST(one_piece_that_seemed_long_does_not_have_the_short_ones_wait_for_what_has_n
 /* -- moments alone (policy/node/alone.h), as the page tells of them -- */
 
 /* Once: may it be submitted now? If so, it is. */
-static bool try(struct td_slot *slot, uint64_t from_ns, uint64_t to_ns)
+static bool try(struct td_marker *marker, uint64_t from_ns, uint64_t to_ns)
 {
 	/* a kind of its own for each thread */
-	uint32_t work = td_submit_work(slot, 1, 1, 1);
+	uint32_t work = td_submit_work(marker, 1, 1, 1);
 	struct td_pace pace = {0};
 
 	reached_ns = from_ns;
-	if (!td_pace_may_submit(&pace, slot, (void *)0x300, work))
+	if (!td_pace_may_submit(&pace, marker, (void *)0x300, work))
 		return false;
 	reached_ns = to_ns;
-	td_pace_submitted(slot);
+	td_pace_submitted(marker);
 	return true;
 }
 
 TEST(who_is_held_submits_nothing_and_says_when_it_is_dry)
 {
-	static struct td_slot slot;
+	static struct td_marker slot;
 	uint64_t now = 50000 * MS;
 
 	td_gate_write(TD_WORD_DUTY);
@@ -284,7 +285,7 @@ TEST(who_is_held_submits_nothing_and_says_when_it_is_dry)
 
 TEST(in_a_moment_alone_one_piece_is_measured_before_its_time_and_paid_for_after_it)
 {
-	static struct td_slot slot;
+	static struct td_marker slot;
 	uint64_t now = 60000 * MS, before;
 	uint32_t guesses = atomic_load(&td_meter.page.guesses);
 
@@ -321,7 +322,7 @@ TEST(in_a_moment_alone_one_piece_is_measured_before_its_time_and_paid_for_after_
 
 TEST(a_moment_alone_lets_nothing_through_that_cannot_be_measured)
 {
-	static struct td_slot slot;
+	static struct td_marker slot;
 	uint64_t now = 70000 * MS;
 	unsigned through = 0;
 
@@ -346,7 +347,7 @@ TEST(a_moment_alone_lets_nothing_through_that_cannot_be_measured)
  */
 TEST(short_pieces_wait_between_marks_and_not_within_one)
 {
-	static struct td_slot slot;
+	static struct td_marker slot;
 	uint64_t now = 80000 * MS, before;
 	unsigned within = 0, between = 0;
 
@@ -379,7 +380,7 @@ TEST(short_pieces_wait_between_marks_and_not_within_one)
 /* The guess must be counted so that it is known when a moment becomes possible. */
 TEST(work_beside_others_is_guessed_also_while_nobody_is_alone_for_it)
 {
-	static struct td_slot slot;
+	static struct td_marker slot;
 	uint64_t now = 90000 * MS;
 	uint32_t guesses = atomic_load(&td_meter.page.guesses);
 
@@ -400,7 +401,7 @@ TEST(work_beside_others_is_guessed_also_while_nobody_is_alone_for_it)
  */
 TEST(a_copy_that_finds_no_mark_left_is_paid_for)
 {
-	static struct td_slot slot;
+	static struct td_marker slot;
 	unsigned let_in = 0;
 
 	td_pace_forked();
@@ -431,7 +432,7 @@ TEST(a_copy_that_finds_no_mark_left_is_paid_for)
 
 TEST(another_duty_forgives_no_debt)
 {
-	static struct td_slot slot;
+	static struct td_marker slot;
 	struct td_pace pace = {0};
 	uint64_t now = 100000 * MS;
 
@@ -451,7 +452,7 @@ TEST(another_duty_forgives_no_debt)
 /* It would wait as long again for nothing. */
 TEST(a_rare_piece_that_the_window_keeps_back_has_not_been_let_in)
 {
-	static struct td_slot slot;
+	static struct td_marker slot;
 	uint64_t now = 200000 * MS;
 
 	td_pace_forked();
@@ -479,7 +480,7 @@ TEST(a_rare_piece_that_the_window_keeps_back_has_not_been_let_in)
  */
 TEST(what_is_new_and_in_flight_counts_for_as_long_as_it_has_been)
 {
-	static struct td_slot slot;
+	static struct td_marker slot;
 	struct td_pace pace = {0};
 	uint64_t now = 300000 * MS;
 	struct td_window_mark *mark;
@@ -520,7 +521,7 @@ TEST(what_is_new_and_in_flight_counts_for_as_long_as_it_has_been)
 /* One piece at a time over all threads; the wait grows a little each time while nothing ends. */
 TEST(what_is_new_comes_one_at_a_time)
 {
-	static struct td_slot a, b, c;
+	static struct td_marker a, b, c;
 	uint64_t now = 400000 * MS, before;
 
 	td_pace_forked();
@@ -548,7 +549,7 @@ TEST(what_is_new_comes_one_at_a_time)
 /* Otherwise it would be counted as short work, and its length would never be known. */
 TEST(long_work_behind_short_is_asked_for_by_itself)
 {
-	static struct td_slot slot;
+	static struct td_marker slot;
 	uint32_t little = td_submit_work(&slot, 1, 1, 1), much = td_submit_work(&slot, 2, 2, 2);
 	uint64_t at = 500000 * MS;
 

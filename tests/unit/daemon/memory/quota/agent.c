@@ -200,8 +200,8 @@ void td_bell_deinit(struct td_bell *bell)
 union td_gate_static td_gate;
 union td_meter_static td_meter;
 _Atomic bool td_gate_fenced;
-struct td_slot td_slot_inert, td_slot_shared;
-__thread struct td_slot *td_slot_self;
+struct td_marker td_marker_inert, td_marker_shared;
+__thread struct td_marker *td_marker_self;
 static unsigned inside;
 static uint64_t launches;
 static struct {
@@ -295,23 +295,23 @@ static void launch(uint64_t ns)
 	inside--;
 }
 
-uint64_t td_slot_launches(void)
+uint64_t td_marker_launches(void)
 {
 	return launches;
 }
 
-bool td_slot_any_active(void)
+bool td_marker_any_active(void)
 {
 	return inside != 0;
 }
 
-void td_slot_adopt_internal(void)
+void td_marker_adopt_internal(void)
 {
 }
 
-struct td_slot *td_slot_claim(void)
+struct td_marker *td_marker_claim(void)
 {
-	return &td_slot_shared;
+	return &td_marker_shared;
 }
 
 void td_drain_set_after(void (*then)(void))

@@ -39,7 +39,7 @@ static void each_option(const struct td_verb *verb,
 	}
 }
 
-/* What follows the verb and is no option. */
+/* The operand that a verb takes behind its options. */
 enum operand { NOTHING, JOB, COMMAND, SETTING, SHELL };
 
 static enum operand operand_of(const struct td_verb *verb)

@@ -1,0 +1,31 @@
+/* The GPUs that this daemon holds the lock of (gpu/lock.h): those that its clients are on. */
+#pragma once
+
+#include <stdint.h>
+
+#include "daemon/model/complaints.h"
+#include "proto/words.h"
+
+struct td_err;
+
+struct td_gpu_locks {
+	char socket[108]; /* ours, as others shall see it */
+	int directory;    /* -1: not opened yet, or there is none */
+	struct {
+		uint8_t uuid[16];
+		int fd;
+	} held[TD_GPU_MAX];
+	uint32_t count;
+	struct td_complaints complaints;
+};
+
+void td_gpu_locks_init(struct td_gpu_locks *locks, int listen_fd);
+void td_gpu_locks_deinit(struct td_gpu_locks *locks);
+
+/*
+ * 0, or -EBUSY with a sentence that names the owner. Where locks are impossible (no writable
+ * directory), this is logged and the GPU is shared without a lock.
+ */
+int td_gpu_locks_take(
+	struct td_gpu_locks *locks, const char *path, const uint8_t *uuid, struct td_err *err);
+void td_gpu_locks_release(struct td_gpu_locks *locks, const uint8_t *uuid);
