@@ -11,8 +11,9 @@
 #include "base/err.h"
 #include "base/parse.h"
 
-#define WORDS_MAX 6u
-#define TEXT_MAX  256
+#define DEVICE_MAX 63u
+#define WORDS_MAX  6u
+#define TEXT_MAX   256
 
 static const struct {
 	const char *name, *arguments;
@@ -94,6 +95,11 @@ static const char *read_arguments(const struct words *words, struct sg_mps_comma
 			ret->uid = (uid_t)(good ? value : 0);
 		} else if (!strncmp(name, "PERCENT", 7)) {
 			good = sg_mps_parse_percent(word, &ret->percent);
+		} else if (!strncmp(name, "DEVICE", 6)) {
+			good = number(word, DEVICE_MAX, &value);
+			ret->device = (uint32_t)(good ? value : 0);
+		} else if (!strncmp(name, "SIZE", 4)) {
+			good = !td_parse_size(word, 0, &ret->bytes, NULL) && ret->bytes;
 		} else {
 			good = pid_of(
 				word, !strncmp(name, "CLIENT", 6) ? &ret->client : &ret->server);

@@ -21,6 +21,9 @@
 	X(set_default_active_thread_percentage, "PERCENT")                                         \
 	X(get_active_thread_percentage, "PID")                                                     \
 	X(set_active_thread_percentage, "PID PERCENT")                                             \
+	X(get_default_device_pinned_mem_limit, "DEVICE")                                           \
+	X(set_default_device_pinned_mem_limit, "DEVICE SIZE")                                      \
+	X(set_device_pinned_mem_limit, "PID DEVICE SIZE")                                          \
 	X(quit, "[-t SECONDS]")                                                                    \
 	X(help, "")
 
@@ -36,6 +39,8 @@ struct sg_mps_command {
 	pid_t server, client;
 	uid_t uid;
 	double percent;   /* above 0 to 100 */
+	uint32_t device;  /* below 64, as the clients count */
+	uint64_t bytes;   /* above 0 */
 	uint32_t seconds; /* of quit -t */
 	bool force;       /* shutdown_server -f, quit -t */
 };

@@ -179,6 +179,14 @@ static void wait_for_end(struct peer *peer, const struct sg_mps_command *command
 	daemon_.quitting |= !command->server;
 }
 
+static void say_limit(uint64_t bytes)
+{
+	if (bytes)
+		say("%lluM\n", (unsigned long long)(bytes >> 20));
+	else
+		say("none\n");
+}
+
 /* Commands about one server. */
 static bool run_on_server(const struct sg_mps_command *command, const struct mps_server *server)
 {
@@ -188,6 +196,13 @@ static bool run_on_server(const struct sg_mps_command *command, const struct mps
 			return true;
 		say("server %d has no client %d\n", (int)command->server, (int)command->client);
 		return false;
+	case SG_MPS_VERB_set_device_pinned_mem_limit:
+		if (mps_server_set_limit(server, command->device, command->bytes)) {
+			say("server %d has no device %u\n", (int)command->server, command->device);
+			return false;
+		}
+		say_limit(command->bytes);
+		return true;
 	case SG_MPS_VERB_set_active_thread_percentage:
 		if (mps_server_set_percent(server, command->percent))
 			return no_server(command->server);
@@ -216,6 +231,13 @@ static bool run_command(struct peer *peer, const struct sg_mps_command *command)
 		return true;
 	case SG_MPS_VERB_get_default_active_thread_percentage:
 		say("%.1f\n", daemon_.servers.percent);
+		return true;
+	case SG_MPS_VERB_set_default_device_pinned_mem_limit:
+		daemon_.servers.limits[command->device] = command->bytes;
+		say_limit(command->bytes);
+		return true;
+	case SG_MPS_VERB_get_default_device_pinned_mem_limit:
+		say_limit(daemon_.servers.limits[command->device]);
 		return true;
 	case SG_MPS_VERB_help: say("%s", sg_mps_command_help(help, sizeof(help))); return true;
 	case SG_MPS_VERB_shutdown_server:
@@ -461,14 +483,18 @@ static int fail(int ready_fd, const char *what, const char *why)
 static void set_defaults(const char *log_directory)
 {
 	const char *percent = getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
+	const char *limits = getenv(SG_MPS_LIMIT_ENV);
 	char dir[PATH_MAX], real[PATH_MAX];
 
 	daemon_.servers.log_directory = log_directory;
 	daemon_.servers.percent = 100;
 	if (percent)
 		(void)sg_mps_parse_percent(percent, &daemon_.servers.percent);
-	/* Servers and programs have shares of their own. */
+	if (limits)
+		(void)sg_mps_parse_limits(limits, daemon_.servers.limits);
+	/* Servers and programs have shares and limits of their own. */
 	unsetenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
+	unsetenv(SG_MPS_LIMIT_ENV);
 	if (sg_dir(dir, sizeof(dir)))
 		snprintf(daemon_.servers.softgpu, sizeof(daemon_.servers.softgpu), "%s",
 			realpath(dir, real) ? real : dir);

@@ -100,6 +100,9 @@ struct mps_server *mps_server_start(
 	if (server->pid > 0 && await_ready(ready[0], why, why_len)) {
 		close(ready[0]);
 		servers->count++;
+		for (uint32_t i = 0; i < MPS_DEVICES_MAX; i++)
+			if (servers->limits[i])
+				(void)mps_server_set_limit(server, i, servers->limits[i]);
 		return server;
 	}
 	close(ready[0]);
@@ -174,6 +177,16 @@ int mps_server_set_percent(const struct mps_server *server, double percent)
 
 	if (!msg.value2)
 		msg.value2 = 1;
+	return ask(&msg, NULL, 0, NULL);
+}
+
+int mps_server_set_limit(const struct mps_server *server, uint32_t device, uint64_t bytes)
+{
+	struct sg_msg msg = {.type = SG_MPS_LIMIT,
+		.value = (uint64_t)server->pid,
+		.value2 = device,
+		.bytes = bytes};
+
 	return ask(&msg, NULL, 0, NULL);
 }
 

@@ -8,6 +8,7 @@
 
 #define MPS_SERVERS_MAX 16
 #define MPS_CLIENTS_MAX 512
+#define MPS_DEVICES_MAX 64
 
 struct mps_server {
 	pid_t pid;
@@ -18,7 +19,9 @@ struct mps_server {
 struct mps_servers {
 	struct mps_server server[MPS_SERVERS_MAX];
 	unsigned count;
-	double percent; /* of servers that start from now on */
+	/* of servers that start from now on */
+	double percent;
+	uint64_t limits[MPS_DEVICES_MAX]; /* 0: none */
 	const char *log_directory;
 	char softgpu[4096]; /* the directory of the softgpu that they serve */
 };
@@ -42,4 +45,6 @@ struct mps_report {
 /* The following ask the softgpu. 0, -EINVAL if there is no such server or client, or -EIO. */
 int mps_server_report(const struct mps_server *server, struct mps_report *ret);
 int mps_server_set_percent(const struct mps_server *server, double percent);
+/* -EINVAL also if the server has no such device. */
+int mps_server_set_limit(const struct mps_server *server, uint32_t device, uint64_t bytes);
 int mps_server_terminate(const struct mps_server *server, pid_t client);

@@ -20,6 +20,8 @@ struct sg_peer_state {
 	uint64_t mps_affected;             /* GPUs with a fault that is over only when it is gone */
 	uint32_t mps_share_ppm, mps_error; /* error: enum sg_err, since its end by MPS */
 	bool mps_left;
+	uint64_t
+		mps_limits[SG_GPU_MAX]; /* device memory that an MPS client may have; 0: no limit */
 	bool failed; /* operations of its ended by a fault: messages about them may still come */
 };
 
@@ -114,6 +116,8 @@ int sg_mps_admit(const struct sg_server *server, const struct sg_peer_state *cli
 /* Puts the context of an MPS client into its group; share_ppm as of SG_CONTEXT_NEW. */
 void sg_mps_context_new(
 	const struct sg_peer_state *client, struct sg_server_context *context, uint64_t share_ppm);
+/* May the client have so much more device memory there, by its limit? */
+bool sg_mps_has_room(const struct sg_peer_state *client, const struct sg_gpu *gpu, uint64_t bytes);
 /* True if no operation of the client ends any more. */
 bool sg_mps_hangs(const struct sg_peer_state *client);
 /* A kernel of the client faulted there. */

@@ -28,6 +28,7 @@ struct sg_mps {
 	uint64_t gpus, faulted; /* a bit per GPU */
 	uint32_t share_ppm;     /* of clients that join from now on */
 	bool hung;
+	uint64_t limits[SG_GPU_MAX]; /* of clients that join from now on; 0: none */
 	/* one per GPU; no td_timeline_context of a client that is ended is a member */
 	struct td_timeline_context leaders[SG_GPU_MAX];
 };
@@ -130,6 +131,7 @@ static int join(struct sg_server *server, struct sg_peer_state *client, const st
 	client->mps = mps;
 	client->mps_share_ppm =
 		msg->value2 < mps->share_ppm ? (uint32_t)msg->value2 : mps->share_ppm;
+	memcpy(client->mps_limits, mps->limits, sizeof(client->mps_limits));
 	reply->value = mps->gpus;
 	reply->value2 = client->mps_share_ppm;
 	return SG_OK;
@@ -145,6 +147,54 @@ static int set_share(struct sg_server *server, const struct sg_msg *msg)
 		return SG_ERR_VALUE;
 	mps->share_ppm = (uint32_t)msg->value2;
 	return SG_OK;
+}
+
+/* A client's own limit can only be smaller than what it has from its server. */
+static void narrow(uint64_t *limit, uint64_t bytes)
+{
+	if (bytes && (!*limit || bytes < *limit))
+		*limit = bytes;
+}
+
+/* The GPU that a server's clients call their n-th; UINT32_MAX: there is none. */
+static uint32_t nth_gpu(const struct sg_mps *mps, uint64_t n)
+{
+	for (uint32_t i = 0; i < SG_GPU_MAX; i++)
+		if (mps->gpus >> i & 1 && !n--)
+			return i;
+	return UINT32_MAX;
+}
+
+static int set_limit(
+	struct sg_server *server, struct sg_peer_state *client, const struct sg_msg *msg)
+{
+	struct sg_mps *mps = msg->value ? find(server, msg->value) : client->mps;
+	uint32_t gpu;
+
+	if (!mps)
+		return SG_ERR_HANDLE;
+	if (!msg->value) {
+		narrow(&client->mps_limits[msg->gpu], msg->bytes);
+		return SG_OK;
+	}
+	gpu = nth_gpu(mps, msg->value2);
+	if (gpu == UINT32_MAX)
+		return SG_ERR_VALUE;
+	mps->limits[gpu] = msg->bytes;
+	return SG_OK;
+}
+
+bool sg_mps_has_room(const struct sg_peer_state *client, const struct sg_gpu *gpu, uint64_t bytes)
+{
+	uint64_t limit = client->mps_limits[gpu->index], used = sg_shared_bytes(client, gpu->index);
+	struct td_list *it;
+
+	if (!client->mps || !limit)
+		return true;
+	td_list_for_each (it, &client->contexts)
+		if (context_at(it)->gpu == gpu)
+			used += context_at(it)->memory.plain_bytes;
+	return bytes <= limit && used <= limit - bytes;
 }
 
 static int terminate(struct sg_server *server, const struct sg_msg *msg)
@@ -172,6 +222,7 @@ int sg_mps_request(struct sg_server *server, struct sg_peer_state *client, const
 	case SG_MPS_SERVE: return serve(server, client, msg);
 	case SG_MPS_JOIN: return join(server, client, msg, reply);
 	case SG_MPS_SET: return set_share(server, msg);
+	case SG_MPS_LIMIT: return set_limit(server, client, msg);
 	case SG_MPS_TERMINATE: return terminate(server, msg);
 	default: return SG_ERR_VALUE;
 	}
@@ -209,8 +260,9 @@ int sg_mps_admit(const struct sg_server *server, const struct sg_peer_state *cli
 		return SG_ERR_HANDLE;
 	if (mps->faulted >> gpu->index & 1)
 		return SG_ERR_MPS_NOT_READY;
-	return count_contexts(server, mps, NULL, gpu) < CONTEXTS_PER_GPU ? SG_OK
-									 : SG_ERR_MPS_CLIENTS;
+	if (count_contexts(server, mps, NULL, gpu) >= CONTEXTS_PER_GPU)
+		return SG_ERR_MPS_CLIENTS;
+	return sg_mps_has_room(client, gpu, gpu->spec.context_bytes) ? SG_OK : SG_ERR_MEMORY;
 }
 
 void sg_mps_context_new(

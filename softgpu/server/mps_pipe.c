@@ -9,6 +9,38 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/parse.h"
+
+static int parse_limit(const char *text, uint64_t *limits)
+{
+	const char *equals = strchr(text, '=');
+	char number[16];
+	uint64_t gpu, bytes;
+
+	if (!equals || equals - text >= (int)sizeof(number))
+		return -EINVAL;
+	snprintf(number, sizeof(number), "%.*s", (int)(equals - text), text);
+	if (td_parse_u64(number, 0, SG_MPS_GPUS_MAX - 1, &gpu, NULL) ||
+		td_parse_size(equals + 1, 0, &bytes, NULL))
+		return -EINVAL;
+	limits[gpu] = bytes;
+	return 0;
+}
+
+int sg_mps_parse_limits(const char *text, uint64_t *limits)
+{
+	char copy[1024], *rest = NULL;
+	int r = snprintf(copy, sizeof(copy), "%s", text) < (int)sizeof(copy) ? 0 : -EINVAL;
+
+	memset(limits, 0, SG_MPS_GPUS_MAX * sizeof(*limits));
+	for (char *part = strtok_r(copy, ", ", &rest); part && !r;
+		part = strtok_r(NULL, ", ", &rest))
+		r = parse_limit(part, limits);
+	if (r)
+		memset(limits, 0, SG_MPS_GPUS_MAX * sizeof(*limits));
+	return r;
+}
+
 int sg_mps_pipe_directory(char *buf, size_t len)
 {
 	const char *set = getenv(SG_MPS_PIPE_ENV);

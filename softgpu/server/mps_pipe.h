@@ -20,6 +20,15 @@
 #define SG_MPS_CONNECT "connect"
 #define SG_MPS_PIDFILE "nvidia-cuda-mps-control.pid"
 
+#define SG_MPS_LIMIT_ENV "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"
+#define SG_MPS_GPUS_MAX  64
+
+/*
+ * Reads "0=1G,1=512M": bytes by the number of a GPU, into limits[SG_MPS_GPUS_MAX], 0 where there is
+ * none. Returns 0, or -EINVAL with no limit at all.
+ */
+int sg_mps_parse_limits(const char *text, uint64_t *limits);
+
 /* Writes the pipe directory to buf. 0 or -ENAMETOOLONG. */
 int sg_mps_pipe_directory(char *buf, size_t len);
 /* The path of the socket in that directory. 0 or -ENAMETOOLONG: sockets' paths are short. */

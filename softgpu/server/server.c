@@ -279,7 +279,8 @@ static int memory_reserve(
 
 	if (!context)
 		return SG_ERR_HANDLE;
-	if (msg->bytes > context->gpu->spec.memory_bytes)
+	if (msg->bytes > context->gpu->spec.memory_bytes ||
+		!sg_mps_has_room(client, context->gpu, msg->bytes))
 		return SG_ERR_MEMORY;
 	return td_memory_reserve(&context->gpu->memory, &context->memory, msg->bytes, &moves) ==
 			       TD_MEMORY_FULL
@@ -624,6 +625,7 @@ static int request(struct sg_server *server, struct sg_peer_state *client, const
 	case SG_MPS_SERVE:
 	case SG_MPS_JOIN:
 	case SG_MPS_SET:
+	case SG_MPS_LIMIT:
 	case SG_MPS_TERMINATE: return sg_mps_request(server, client, msg, reply);
 	case SG_STOP: server->stop = true; return SG_OK;
 	default: return -EPROTO;

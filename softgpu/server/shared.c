@@ -137,6 +137,8 @@ int sg_shared_hold(struct sg_server *server, struct sg_peer_state *client, const
 		hold->count++;
 		return SG_OK;
 	}
+	if (!shared && !sg_mps_has_room(client, &server->gpus[msg->gpu], msg->bytes))
+		return SG_ERR_MEMORY;
 	hold = client->hold_count < HOLDS_MAX ? calloc(1, sizeof(*hold)) : NULL;
 	if (!hold)
 		return SG_ERR_MEMORY;

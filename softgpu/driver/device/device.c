@@ -142,6 +142,8 @@ static int initialise(void)
 	r = sg_mps_join(dir);
 	if (!r)
 		r = choose_devices();
+	if (!r)
+		r = sg_mps_limit();
 	if (r) {
 		sg_client_free(sg.client);
 		return r;

@@ -94,6 +94,22 @@ int sg_mps_join(const char *dir)
 	return join(number);
 }
 
+int sg_mps_limit(void)
+{
+	const char *text = getenv(SG_MPS_LIMIT_ENV);
+	uint64_t limits[SG_MPS_GPUS_MAX];
+
+	if (!mps.server || !text || sg_mps_parse_limits(text, limits))
+		return CUDA_SUCCESS;
+	for (uint32_t i = 0; i < sg.device_count; i++) {
+		struct sg_msg msg = {.type = SG_MPS_LIMIT, .gpu = i, .bytes = limits[i]};
+
+		if (limits[i] && sg_client_request(sg.client, &msg, NULL, 0, NULL))
+			return SG_LOST;
+	}
+	return CUDA_SUCCESS;
+}
+
 int sg_mps_server(void)
 {
 	return mps.server;

@@ -11,6 +11,11 @@ struct CUctx_st;
  * process. Returns CUDA_SUCCESS, also without a daemon, or what cuInit() returns.
  */
 int sg_mps_join(const char *dir);
+/*
+ * Tells the server of the memory limits that the environment has. Call after the devices were
+ * chosen, whose numbers it uses. Returns CUDA_SUCCESS, or what cuInit() returns.
+ */
+int sg_mps_limit(void);
 /* The pid of the MPS server, or 0. */
 int sg_mps_server(void);
 /* True if this process may use the server's GPU `gpu`. */

@@ -17,7 +17,7 @@ BUILD, CLIENT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 SOFTGPU = f"{BUILD}/softgpu/cli/softgpu"
 DEADLINE_S = 60
 ALL, HALF = 40, 20  # blocks that fill a t4, or half of it
-OK, ILLEGAL_ADDRESS, NOT_SUPPORTED, NO_AFFINITY = 0, 700, 801, 224
+OK, OUT_OF_MEMORY, ILLEGAL_ADDRESS, NOT_SUPPORTED, NO_AFFINITY = 0, 2, 700, 801, 224
 CONNECTION_FAILED, RPC_FAILURE, NOT_READY, MAX_CLIENTS, TERMINATED = 805, 806, 807, 808, 810
 
 
@@ -173,6 +173,24 @@ def the_default_share_is_for_servers_that_start_later():
         assert Client(mps).ready().ok("sms") == [20, 20, 1]
         mps.command(f"shutdown_server {mps.server()} -f")
         assert Client(mps).ready().ok("sms") == [4, 4, 1]
+
+
+def memory_limits_are_for_later_clients():
+    with Mps(CUDA_MPS_PINNED_DEVICE_MEM_LIMIT="0=2G") as mps:
+        assert mps.command("get_default_device_pinned_mem_limit 0") == ["2048M"]
+        first = Client(mps).ready()
+        assert mps.command("set_default_device_pinned_mem_limit 0 3G") == ["3072M"]
+        assert first.do("allocate 1900") == [OUT_OF_MEMORY]  # the context counts
+        first.ok("allocate 1500")
+        assert mps.command(f"set_device_pinned_mem_limit {mps.server()} 0 1G") == ["1024M"]
+        first.ok("allocate 100")
+        later = Client(mps, CUDA_MPS_PINNED_DEVICE_MEM_LIMIT="0=4G").ready()
+        assert later.do("allocate 1000") == [OUT_OF_MEMORY]  # the environment can only narrow
+        later.ok("allocate 500")
+        narrow = Client(mps, CUDA_MPS_PINNED_DEVICE_MEM_LIMIT="0=512M").ready()
+        assert narrow.do("allocate 500") == [OUT_OF_MEMORY]
+        narrow.ok("allocate 100")
+        assert "no device 1" in mps.command(f"set_device_pinned_mem_limit {mps.server()} 1 1G")
 
 
 def contexts_have_sms_of_their_own():
@@ -348,7 +366,8 @@ def run(number, case):
 
 CASES = [programs_run_side_by_side_and_faster_than_by_turns,
          programs_that_need_all_sms_get_half_each, shares_are_seen_and_kept,
-         the_default_share_is_for_servers_that_start_later, contexts_have_sms_of_their_own,
+         the_default_share_is_for_servers_that_start_later, memory_limits_are_for_later_clients,
+         contexts_have_sms_of_their_own,
          a_fault_reaches_all_of_its_gpu_and_newcomers_are_refused_until_they_are_gone,
          a_client_killed_in_the_middle_hangs_all_until_the_server_is_restarted,
          exit_and_harmless_deaths_hang_nobody, a_terminated_client_may_be_killed,

@@ -7,6 +7,7 @@
  *	launch BLOCKS MS  starts a kernel of that length when alone; a block fills an SM of a t4
  *	run BLOCKS MS     the same, waits, and tells how long it took in microseconds
  *	fault             starts a kernel that writes to nowhere
+ *	allocate MIB      allocates device memory
  *	wait              waits for all work
  *	share, open FILE  writes an IPC handle to FILE, opens the one in it
  *	exit              calls exit() at once
@@ -139,6 +140,8 @@ static int carry_out(const char *line, char *more)
 	}
 	if (!strcmp(verb, "fault"))
 		return cuLaunchKernel(wild, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+	if (!strcmp(verb, "allocate"))
+		return cuMemAlloc_v2(&memory, (size_t)a << 20);
 	if (!strcmp(verb, "wait"))
 		return cuCtxSynchronize();
 	if (!strcmp(verb, "share"))

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "softgpu/mps/command.h"
+#include "softgpu/server/mps_pipe.h"
 
 static struct sg_mps_command command;
 static char error[256];
@@ -44,6 +45,27 @@ TEST(the_end_comes_with_or_without_force)
 	CHECK_EQ(parse("shutdown_server 12 -f"), 0);
 	CHECK(command.force);
 	CHECK_EQ(command.seconds, 0);
+}
+
+TEST(memory_limits_are_of_devices)
+{
+	uint64_t limits[SG_MPS_GPUS_MAX];
+
+	CHECK_EQ(parse("set_default_device_pinned_mem_limit 1 2G"), 0);
+	CHECK_EQ(command.device, 1);
+	CHECK_EQ(command.bytes, 2ll << 30);
+	CHECK_EQ(parse("set_device_pinned_mem_limit 12 0 512M"), 0);
+	CHECK_EQ(command.server, 12);
+	CHECK_EQ(parse("set_default_device_pinned_mem_limit 64 2G"), -EINVAL);
+	CHECK_EQ(parse("set_default_device_pinned_mem_limit 0 0"), -EINVAL);
+	CHECK_EQ(sg_mps_parse_limits("0=1G,3=512M", limits), 0);
+	CHECK_EQ(limits[0], 1ll << 30);
+	CHECK_EQ(limits[1], 0);
+	CHECK_EQ(limits[3], 512ll << 20);
+	CHECK_EQ(sg_mps_parse_limits("0=1G,x=512M", limits), -EINVAL);
+	CHECK_EQ(limits[0], 0);
+	CHECK_EQ(sg_mps_parse_limits("64=1G", limits), -EINVAL);
+	CHECK_EQ(sg_mps_parse_limits("0=", limits), -EINVAL);
 }
 
 TEST(what_is_wrong_is_quoted)
