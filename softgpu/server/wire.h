@@ -86,8 +86,8 @@ enum sg_msg_type {
 	SG_MPS_STATE, /* (r) value = the server's pid -> value = enum sg_mps_state, value2 = share;
 			 the pids of its clients follow */
 	/*
-	 * (r) value = the server's pid, value2 = the number of a GPU among the server's: clients that
-	 * join later get so many bytes there at most. value 0: the sender does, on that gpu.
+	 * (r) value = the server's pid, value2 = the number of a GPU among the server's: clients
+	 * that join later get so many bytes there at most. value 0: the sender does, on that gpu.
 	 */
 	SG_MPS_LIMIT,
 	SG_MPS_TERMINATE, /* (r) value = the server's pid, value2 = the client's */
