@@ -128,7 +128,7 @@ void td_quota_gather(struct td_node *node)
 		struct td_job *job = td_container_of(it, struct td_job, of_node);
 
 		memset(job->on, 0, node->gpu_count * sizeof(job->on[0]));
-		job->asks = false;
+		job->asks = job->is_in = false;
 	}
 	td_list_for_each (it, &node->clients) {
 		const struct td_client *client = td_container_of(it, struct td_client, of_node);
@@ -146,6 +146,7 @@ void td_quota_gather(struct td_node *node)
 		job->on[client->gpu].stays_bytes += td_quota_stays(client);
 		job->on[client->gpu].is_in |= is_in(client);
 		job->asks |= asks(client);
+		job->is_in |= is_in(client);
 		node->gpus[client->gpu].stays_bytes += td_quota_stays(client);
 		job->on[client->gpu].stranded_bytes += stranded_bytes(client);
 		node->gpus[client->gpu].stranded_bytes += stranded_bytes(client);

@@ -142,14 +142,6 @@ static bool is_kept_out(const struct td_node *node, const struct td_job *job)
 	return false;
 }
 
-static bool is_let_in(const struct td_job *job)
-{
-	for (uint32_t i = 0; i < TD_GPU_MAX; i++)
-		if (job->on[i].is_in)
-			return true;
-	return false;
-}
-
 uint64_t td_soft_wait(struct td_node *node, uint64_t now_ns)
 {
 	uint64_t wakeup = TD_NEVER, until;
@@ -158,9 +150,9 @@ uint64_t td_soft_wait(struct td_node *node, uint64_t now_ns)
 	td_list_for_each (it, &node->jobs) {
 		struct td_job *job = td_container_of(it, struct td_job, of_node);
 
-		if (is_let_in(job))
+		if (job->is_in)
 			job->kept_out_since_ns = 0;
-		if (is_let_in(job) || !job->asks || job->settings.paused)
+		if (job->is_in || !job->asks || job->settings.paused)
 			continue;
 		if (!is_kept_out(node, job))
 			job->kept_out_since_ns = 0;

@@ -82,7 +82,8 @@ struct td_job {
 		 */
 		bool is_in;
 	} on[TD_GPU_MAX];
-	bool asks;      /* quota.c: it waits to be let in, or for memory; gathered at each step */
+	/* quota.c gathers these at each step: it waits to be let in, or for memory; it is let in. */
+	bool asks, is_in;
 	bool exchanges; /* soft.c: drained to be opened again */
 	/*
 	 * soft.c: since when others' immovable memory keeps the job out; it stays set when the job

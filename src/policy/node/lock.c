@@ -47,7 +47,7 @@ static struct td_lock_group *find_group(struct td_lock *lock, uint32_t id)
 	return g;
 }
 
-static void begin_gather(struct td_lock_group *g, uint32_t client)
+static void begin_gather(struct td_lock_group *g, uint32_t client, uint32_t gpu_count)
 {
 	g->seen = true;
 	g->wants = g->paused = g->holding = g->draining = g->filling = false;
@@ -60,9 +60,9 @@ static void begin_gather(struct td_lock_group *g, uint32_t client)
 	g->first_client = client;
 	g->wants_since_ns = TD_NEVER;
 	g->opened_ns = 0;
-	memset(g->demand_bytes, 0, sizeof(g->demand_bytes));
-	memset(g->left_bytes, 0, sizeof(g->left_bytes));
-	memset(g->least_bytes, 0, sizeof(g->least_bytes));
+	memset(g->demand_bytes, 0, gpu_count * sizeof(g->demand_bytes[0]));
+	memset(g->left_bytes, 0, gpu_count * sizeof(g->left_bytes[0]));
+	memset(g->least_bytes, 0, gpu_count * sizeof(g->least_bytes[0]));
 }
 
 static void gather_client(struct td_lock_group *g, const struct td_client_view *c)
@@ -169,7 +169,7 @@ static void gather(struct td_lock *lock, const struct td_view *view)
 		struct td_lock_group *g = &lock->groups[lock->group_of[c]];
 
 		if (!g->seen)
-			begin_gather(g, c);
+			begin_gather(g, c, view->gpu_count);
 		gather_client(g, &view->clients[c]);
 	}
 	for (uint32_t i = 0; i < lock->count; i++)
