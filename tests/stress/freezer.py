@@ -1,5 +1,9 @@
 """Stops the processes of a process group by a frozen control group, where those can be made."""
+import errno
 import os
+import time
+
+GONE_S = 10
 
 # In one of version 1 nothing could be killed.
 ROOTS = {"/sys/fs/cgroup": "cgroup.freeze", "/sys/fs/cgroup/unified": "cgroup.freeze"}
@@ -43,7 +47,18 @@ class Frozen:
         while pids := self.members():
             for pid in pids:
                 self.move(pid, ROOT)
-        os.rmdir(self.group)
+        self.remove()
+
+    def remove(self):
+        """A process that has just ended is no member any more, but keeps the group for a moment."""
+        end = time.monotonic() + GONE_S
+        while True:
+            try:
+                return os.rmdir(self.group)
+            except OSError as problem:
+                if problem.errno != errno.EBUSY or time.monotonic() > end:
+                    raise
+                time.sleep(0.01)
 
     def members(self):
         """But for those that are dead already."""
