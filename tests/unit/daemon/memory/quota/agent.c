@@ -12,6 +12,7 @@
 
 #include "base/time.h"
 #include "preload/agent/agent.h"
+#include "preload/agent/leave.h"
 #include "preload/agent/place.h"
 #include "preload/base/backend.h"
 #include "preload/base/futex.h"
@@ -426,6 +427,29 @@ void td_shares_step(void (*send)(const struct td_msg *msg))
 }
 
 void td_shares_again(void)
+{
+}
+
+/* Nobody is asked to leave here. */
+void td_leave_asked(
+	const struct td_msg_leave *msg, void (*send)(const struct td_msg *msg), uint64_t now_ns)
+{
+	(void)msg;
+	(void)send;
+	(void)now_ns;
+}
+
+uint64_t td_leave_step(uint64_t now_ns)
+{
+	(void)now_ns;
+	return UINT64_MAX;
+}
+
+void td_leave_lost(void)
+{
+}
+
+void td_leave_forked(void)
 {
 }
 
