@@ -46,7 +46,7 @@ static void others_row(const struct td_msg_others *others, struct sink *sink)
 	if (others->gpu != UINT32_MAX)
 		TEXT(&cells, ps_gpu, "%u", others->gpu);
 	SIZE(&cells, ps_memory, others->demanded_bytes);
-	SIZE(&cells, ps_on_gpu, others->resident_bytes);
+	SIZE(&cells, ps_device, others->resident_bytes);
 	print_row(sink, "ps", &cells);
 }
 
@@ -74,14 +74,14 @@ static void job_row(const struct td_msg *msg, void *arg)
 	TEXT(&cells, ps_backend, "%s", job->backend);
 	TEXT(&cells, ps_state, "%s", job->state);
 	SIZE(&cells, ps_memory, job->demanded_bytes);
-	SIZE(&cells, ps_on_gpu, job->resident_bytes);
+	SIZE(&cells, ps_device, job->resident_bytes);
 	TIME(&cells, ps_held, job->held_ns);
 	TIME(&cells, ps_waited, job->waited_ns);
 	if (job->step_ns)
 		TIME(&cells, ps_step, job->step_ns);
 	if (job->metered) {
-		TEXT(&cells, ps_gpu_share, "%u%%", job->used_ppm / 10000);
-		TEXT(&cells, ps_sm_share, "%u%%", job->sm_activity_ppm / 10000);
+		TEXT(&cells, ps_busy, "%u%%", job->used_ppm / 10000);
+		TEXT(&cells, ps_sms, "%u%%", job->sm_activity_ppm / 10000);
 	}
 	print_row(sink, "ps", &cells);
 }
@@ -117,7 +117,7 @@ static void gpu_row(const struct td_msg *msg, void *arg)
 		SIZE(&cells, gpu_memory, gpu->memory_bytes);
 	}
 	SIZE(&cells, gpu_capacity, gpu->capacity_bytes);
-	SIZE(&cells, gpu_on_gpu, gpu->resident_bytes);
+	SIZE(&cells, gpu_device, gpu->resident_bytes);
 	SIZE(&cells, gpu_demanded, gpu->demanded_bytes);
 	TEXT(&cells, gpu_processes, "%u", gpu->clients);
 	TEXT(&cells, gpu_holder, "%s", gpu->holder);

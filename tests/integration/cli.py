@@ -364,6 +364,16 @@ def titles_stand_above_their_columns():
         shell.end()
 
 
+def ps_and_top_call_a_column_the_same():
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    with open(f"{root}/src/cli/columns.def") as ps, open(f"{root}/src/view/screen.def") as top:
+        in_ps = dict(re.findall(r'^COLUMN\(ps, (\w+), "([^"]+)"', ps.read(), re.M))
+        in_top = dict(re.findall(r'^COLUMN\((\w+), "([^"]+)"', top.read(), re.M))
+    same = set(in_ps) & set(in_top)
+    assert len(same) > 8 and all(in_ps[c] == in_top[c] for c in same), (in_ps, in_top)
+    assert not (set(in_ps.values()) & set(in_top.values())) - {in_ps[c] for c in same}
+
+
 def an_explanation_is_as_long_as_it_has_to_be():
     with World() as world:
         world.call(TANDEM, "run", "--", "true")
@@ -560,6 +570,7 @@ run_cases([
     an_option_does_not_take_the_end_of_options_for_its_value,
     an_options_name_alone_shows_it,
     titles_stand_above_their_columns,
+    ps_and_top_call_a_column_the_same,
     an_explanation_is_as_long_as_it_has_to_be,
     explain_says_what_is_wrong_with_its_arguments,
     who_has_stopped_one_may_start_another_at_once,

@@ -246,6 +246,7 @@ class Gpu {
 				count(gpu.handovers) +
 					(gpu.handover_ms ? ` of ${duration(gpu.handover_ms)}` : ""),
 			);
+		if (gpu.sms !== null) fact("SMs", share(gpu.sms));
 		if (gpu.temperature !== null) fact("", `${gpu.temperature} °C`);
 		if (gpu.watts !== null) fact("", `${Math.round(gpu.watts)} W`);
 		if (gpu.mhz !== null) fact("", `${gpu.mhz} MHz`);

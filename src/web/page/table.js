@@ -12,6 +12,7 @@ const ROW = 32,
 const cells = {
 	time: {value: (r) => r.time, text: share, meter: (r) => r.time},
 	busy: {value: (r) => r.busy, text: share},
+	sms: {value: (r) => r.sms, text: share},
 	duty: {value: (r) => r.duty, text: share},
 	memory: {value: (r) => r.demanded, text: size},
 	device: {
