@@ -12,6 +12,7 @@
 
 #include <dlfcn.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -83,6 +84,72 @@ static inline void tandem_used(int device, size_t most, size_t least)
 
 	if (found)
 		((void (*)(int, size_t, size_t))found)(device, most, least);
+}
+
+/* -- services -- */
+
+/*
+ * This process answers requests. With an objective for its 99th percentile of latency (0: none) the
+ * policies keep it, where they can, by its own figures instead of guesses. batch_max is the largest
+ * batch that it can work on; 0: not known. Call it once, before the first request. Returns 0, or
+ * below 0 with a negative errno: the name is missing or longer than 63 bytes, or memory is short.
+ * Without tandem it returns 0, and nothing is counted.
+ */
+static inline int tandem_service(const char *name, uint64_t objective_ns, uint32_t batch_max)
+{
+	static int looked;
+	static void *function;
+	void *found = tandem_function_("tandem_service", &looked, &function);
+
+	return found ? ((int (*)(const char *, uint64_t, uint32_t))found)(
+			       name, objective_ns, batch_max)
+		     : 0;
+}
+
+/* So many requests have arrived together. Returns a token for tandem_answered(). From any thread. */
+static inline uint64_t tandem_arrived(uint32_t requests)
+{
+	static int looked;
+	static void *function;
+	void *found = tandem_function_("tandem_arrived", &looked, &function);
+
+	return found ? ((uint64_t(*)(uint32_t))found)(requests) : 0;
+}
+
+/* So many of the requests of that token have been answered now. From any thread. */
+static inline void tandem_answered(uint64_t token, uint32_t requests)
+{
+	static int looked;
+	static void *function;
+	void *found = tandem_function_("tandem_answered", &looked, &function);
+
+	if (found)
+		((void (*)(uint64_t, uint32_t))found)(token, requests);
+}
+
+/* The batch to run with next: the one that tandem has chosen, or `mine` where it has chosen none. */
+static inline uint32_t tandem_batch(uint32_t mine)
+{
+	static int looked;
+	static void *function;
+	void *found = tandem_function_("tandem_batch", &looked, &function);
+
+	return found ? ((uint32_t(*)(uint32_t))found)(mine) : mine;
+}
+
+/*
+ * How many layers of each kind the network of this training job has, in this order: convolution,
+ * linear, activation, embedding, encoder, decoder, flatten, batch normalisation, fully connected,
+ * pooling, other. Services that it may run beside are chosen by that.
+ */
+static inline void tandem_layers(const uint32_t counts[11])
+{
+	static int looked;
+	static void *function;
+	void *found = tandem_function_("tandem_layers", &looked, &function);
+
+	if (found)
+		((void (*)(const uint32_t *))found)(counts);
 }
 
 #ifdef __cplusplus

@@ -60,6 +60,15 @@ static void job_fields(struct td_json *j, const struct td_msg_job *job)
 	}
 	td_json_u64(j, "duty_ppm", job->duty_ppm);
 	td_json_u64(j, "handovers", job->handovers);
+	if (job->service[0]) {
+		td_json_str(j, "service", job->service);
+		td_json_u64(j, "p50_ns", job->p50_ns);
+		td_json_u64(j, "p99_ns", job->p99_ns);
+		td_json_u64(j, "objective_ns", job->objective_ns);
+		td_json_u64(j, "requests_per_1000_seconds", job->rate_milli);
+		td_json_u64(j, "requests_waiting", job->queued);
+		td_json_u64(j, "batch", job->batch);
+	}
 	if (job->step_sure_ppm) {
 		td_json_u64(j, "steps", job->steps);
 		td_json_u64(j, "step_ns", job->step_ns);

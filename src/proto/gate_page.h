@@ -88,6 +88,7 @@ struct td_gate_page {
 	 * Either the process sees the ceiling, or the daemon sees the claim.
 	 */
 	_Atomic uint64_t ceiling_device_bytes[16], ceiling_all_bytes[16];
+	_Atomic uint32_t batch; /* that a service is to run with; 0: as it likes */
 };
 
 _Static_assert(sizeof(struct td_gate_page) <= TD_PAGE_BYTES, "both sides map one page");

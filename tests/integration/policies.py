@@ -7,7 +7,7 @@ ABLE = {"tandem", "nvshare", "timeshare", "antman"}
 # By what NVML of the software GPU tells, libraries can do, and nobody is there to do.
 LACKS = {
     "muxflow": {"HEALTH", "SM_SHARE", "RESTART"},
-    "mudi": {"SERVICE", "PROFILES", "SM_SHARE", "BATCH", "SHADOW"},
+    "mudi": {"PROFILES", "SM_SHARE", "SHADOW"},
     "dcuda": {"PRIORITY", "MIGRATION"},
 }
 

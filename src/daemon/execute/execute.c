@@ -60,6 +60,17 @@ static void show_activity(struct td_node *node)
 			view->known |= TD_HAS(SM_ACTIVITY);
 		}
 	}
+
+static void show_service(const struct td_service *service, struct td_client_view *view)
+{
+	if (!service)
+		return;
+	view->rate_per_s = service->rate_per_s;
+	view->waiting = service->waiting;
+	view->p50_ns = service->p50_ns;
+	view->p99_ns = service->p99_ns;
+	view->objective_ns = service->objective_ns;
+	view->batch = service->batch;
 }
 
 static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_ns)
@@ -131,6 +142,7 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 					    ? 1
 					    : client->activity.core_ppm,
 		};
+		show_service(process->service, &node->views[n]);
 		node->views[n].fresh = td_process_fresh(process, &node->views[n].tries);
 		n++;
 	}
@@ -647,6 +659,23 @@ static uint64_t execute(struct td_node *node, uint64_t now_ns)
 	return opened || refused ? now_ns : wakeup;
 }
 
+/* The next look at a service is due even if nothing changes. */
+static uint64_t look_at_services(struct td_node *node, uint64_t now_ns)
+{
+	uint64_t wakeup = TD_NEVER;
+	struct td_list *it;
+
+	td_list_for_each (it, &node->processes) {
+		struct td_process *process = td_container_of(it, struct td_process, of_node);
+
+		if (!process->service)
+			continue;
+		td_service_look(process->service, now_ns);
+		wakeup = now_ns + TD_SERVICE_LOOK_NS;
+	}
+	return wakeup;
+}
+
 uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 {
 	const struct td_policy_options options = {
@@ -664,7 +693,7 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 		.next_wakeup_ns = TD_NEVER};
 	struct td_view view;
 	uint64_t wakeup, shortages, exchanges, needs, host, alone, imports, kept_out, stopped,
-		tenants, acts;
+		tenants, acts, services;
 
 	if (now_ns < node->settle_ns)
 		return node->settle_ns;
@@ -685,6 +714,8 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 	td_soft_gather(node);
 	alone = td_node_step_alone(node, now_ns);
 	wakeup = alone < wakeup ? alone : wakeup;
+	services = look_at_services(node, now_ns);
+	wakeup = services < wakeup ? services : wakeup;
 	show_others(node);
 	td_abilities_step(node, now_ns);
 	td_actions_step(node, now_ns);

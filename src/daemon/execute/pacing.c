@@ -40,6 +40,7 @@ struct td_pacing td_node_pacing(
 		.steps = grant->steps,
 		.long_ns = grant->long_ns,
 		.long_every_ns = grant->long_every_ns,
+		.batch = grant->batch,
 		.hold_new = grant->hold_new,
 		.detect = grant->steps && !(process->steps.count && !process->steps.unit)};
 	uint32_t cap = process->job->settings.duty_ppm;

@@ -18,6 +18,7 @@
 #include <sys/types.h>
 
 #include "base/list.h"
+#include "daemon/model/service.h"
 #include "daemon/model/account.h"
 #include "daemon/model/activity.h"
 #include "daemon/model/events.h"
@@ -47,7 +48,7 @@ struct td_pacing {
 	uint32_t detect;    /* its steps are to be found in what it launches; 0: they need not be */
 	uint32_t hold, alone; /* as in the page */
 	/* As in the page; no padding, as they are compared as bytes. */
-	uint64_t pause_until_ns, sharers, long_ns, long_every_ns, hold_new;
+	uint64_t pause_until_ns, sharers, long_ns, long_every_ns, hold_new, batch;
 };
 
 /* What a process says of its steps, within bounds; see preload/gate/steps.h. Zeros: nothing yet. */
@@ -268,6 +269,7 @@ struct td_process {
 	const struct td_meter_page
 		*meter; /* the process's own; NULL: none. What it says is not trusted */
 	struct td_steps_told steps;
+	struct td_service *service; /* its figures; NULL: it is none, as far as it says */
 	struct td_shares shares;
 	struct td_host_part host;
 	uint32_t can; /* TD_CAN_* */

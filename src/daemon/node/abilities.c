@@ -9,8 +9,10 @@
 #include "daemon/model/node.h"
 #include "proto/orders.h"
 
-/* Each library tells steps and holds its program to a duty. */
-#define BY_LIBRARY (TD_HAS(STEPS) | TD_HAS(DUTY))
+/* Each library tells steps, counts requests, and holds its program to a duty and to a batch. */
+#define BY_LIBRARY (TD_HAS(STEPS) | TD_HAS(DUTY) | OF_SERVICES)
+/* Those that a client has after it has called tandem_service(). */
+#define OF_SERVICES (TD_HAS(SERVICE) | TD_HAS(BATCH))
 /* It ends processes itself (execute/endings.c). */
 #define BY_DAEMON TD_HAS(EVICTION)
 
@@ -90,6 +92,8 @@ uint32_t td_abilities_of(const struct td_node *node, const struct td_client *cli
 		has |= TD_HAS(EVICTION);
 	if (client->activity.known)
 		has |= BY_METER;
+	if (!client->process->service)
+		has &= ~OF_SERVICES;
 	if (client->spills || client->process->backend == TD_BACKEND_MANAGED)
 		has |= TD_HAS(HOST_MEMORY);
 	return has & node->options.has;

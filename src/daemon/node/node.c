@@ -97,6 +97,7 @@ static void free_process(struct td_node *node, struct td_process *process)
 	td_list_remove(&process->of_node);
 	td_list_remove(&process->of_job);
 	td_job_leave(process->job);
+	free(process->service);
 	free(process);
 }
 
@@ -532,6 +533,9 @@ int td_node_message(
 	case TD_MSG_TYPE_drained: return drained(node, process, &msg->drained, now_ns);
 	case TD_MSG_TYPE_stuck: stuck(node, process, now_ns); return 0;
 	case TD_MSG_TYPE_step: note_step(process, &msg->step, now_ns); return 0;
+	case TD_MSG_TYPE_service:
+		return td_service_declare(
+			&process->service, &msg->service, td_service_page_of(process->meter));
 	case TD_MSG_TYPE_ready: return ready(process, &msg->ready);
 	case TD_MSG_TYPE_ask: return ask(node, process, &msg->ask, now_ns);
 	case TD_MSG_TYPE_failed: return failed(node, process, &msg->failed, now_ns);

@@ -72,6 +72,7 @@ static void node_gate(void *arg, uint32_t word, const struct td_pacing *pacing)
 	atomic_store(&peer->gate->pause_until_ns, pacing->pause_until_ns);
 	atomic_store(&peer->gate->long_ns, pacing->long_ns);
 	atomic_store(&peer->gate->long_every_ns, pacing->long_every_ns);
+	atomic_store(&peer->gate->batch, (uint32_t)pacing->batch);
 	atomic_store(&peer->gate->sharers, (uint32_t)pacing->sharers);
 	atomic_store(&peer->gate->hold_new, (uint32_t)pacing->hold_new);
 	atomic_store(&peer->gate->word, word);
@@ -194,10 +195,10 @@ static int make_meter_page(struct td_peer *peer)
 
 	if (fd < 0)
 		return -errno;
-	if (ftruncate(fd, TD_PAGE_BYTES) < 0 ||
+	if (ftruncate(fd, TD_METER_FILE_BYTES) < 0 ||
 		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		goto err_close;
-	page = mmap(NULL, TD_PAGE_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+	page = mmap(NULL, TD_METER_FILE_BYTES, PROT_READ, MAP_SHARED, fd, 0);
 	if (page == MAP_FAILED)
 		goto err_close;
 	peer->meter = page;
@@ -502,7 +503,7 @@ static void forget_peer(struct td_peer *peer, uint64_t now_ns)
 	if (peer->gate)
 		munmap(peer->gate, TD_PAGE_BYTES);
 	if (peer->meter)
-		munmap((void *)peer->meter, TD_PAGE_BYTES);
+		munmap((void *)peer->meter, TD_METER_FILE_BYTES);
 	td_loop_remove(server->loop, &peer->source);
 	if (peer->end.fd >= 0) {
 		td_loop_remove(server->loop, &peer->end);

@@ -55,6 +55,19 @@ static uint64_t bound(uint64_t bytes)
 	return bytes == UINT64_MAX ? 0 : bytes;
 }
 
+static void show_service(const struct td_service *service, struct td_msg_job *job)
+{
+	if (!service)
+		return;
+	snprintf(job->service, sizeof(job->service), "%s", service->name);
+	job->p50_ns = service->p50_ns;
+	job->p99_ns = service->p99_ns;
+	job->objective_ns = service->objective_ns;
+	job->rate_milli = (uint64_t)(service->rate_per_s * 1000);
+	job->queued = service->waiting;
+	job->batch = service->batch;
+}
+
 static void send_job(struct td_peer *peer, const struct td_process *process,
 	const struct td_client *client, uint64_t now_ns)
 {
@@ -75,6 +88,7 @@ static void send_job(struct td_peer *peer, const struct td_process *process,
 	job->step_ns = process->steps.median_ns;
 	job->step_sure_ppm = process->steps.sure_ppm;
 	job->step_found = process->steps.unit != 0;
+	show_service(process->service, job);
 	job->held_ns = td_process_held_ns(process, now_ns);
 	job->waited_ns = td_process_waited_ns(process, now_ns);
 	job->handovers = process->handovers;

@@ -42,6 +42,7 @@
 #include "preload/context/marker.h"
 #include "preload/driver/driver.h"
 #include "preload/gate/gate.h"
+#include "preload/gate/service.h"
 #include "preload/gate/steps.h"
 #include "preload/ipc/shares.h"
 #include "preload/link/client_internal.h"
@@ -269,6 +270,8 @@ static void welcomed(const struct td_msg_welcome *msg, const int *fds, uint64_t 
 	set_silent(false); /* who waited for it finds it there */
 	td_host_anew();
 	td_steps_again();
+	td_service_map(fds[1]);
+	td_service_again();
 	td_shares_again();
 	if (td_client_has_waiters())
 		td_client_want(td_gate_word());
@@ -504,6 +507,21 @@ static void send_steps(bool rest)
 	send_msg(&msg);
 }
 
+/* -- the service -- */
+
+static void send_service(void)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_service};
+	struct td_service_told told;
+
+	if (!td_service_take(&told))
+		return;
+	memcpy(msg.service.name, told.name, sizeof(told.name));
+	msg.service.objective_ns = told.objective_ns;
+	msg.service.batch_max = told.batch_max;
+	send_msg(&msg);
+}
+
 /* -- the loop -- */
 
 static uint64_t min_ns(uint64_t a, uint64_t b)
@@ -539,6 +557,7 @@ static uint64_t step(uint64_t now_ns)
 		/* A process that has GPUs takes part by those, so they are told first. */
 		tell_ungoverned();
 		send_steps(meter);
+		send_service();
 		td_shares_step(send_msg);
 		next_ns = min_ns(next_ns, td_plans_step(now_ns));
 	}

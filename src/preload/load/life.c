@@ -21,6 +21,7 @@
 #include "preload/driver/real.h"
 #include "preload/gate/gate.h"
 #include "preload/gate/pace.h"
+#include "preload/gate/service.h"
 #include "preload/gate/steps.h"
 #include "preload/ipc/ipc.h"
 #include "preload/link/client_internal.h"
@@ -43,6 +44,7 @@ static void in_child(void)
 	td_pace_forked();
 	td_marker_forked();
 	td_steps_forked();
+	td_service_forked();
 	td_gate_forked();
 	td_graphs_forked();
 	td_libraries_forked();

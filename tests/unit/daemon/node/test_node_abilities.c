@@ -24,13 +24,14 @@ TEST(without_nvml_it_is_what_libraries_can_do)
 {
 	begin();
 	td_abilities_look(&w.node);
-	CHECK_EQ(w.node.options.has, TD_HAS(STEPS) | TD_HAS(DUTY) | TD_HAS(HOST_MEMORY) |
+	CHECK_EQ(w.node.options.has, TD_HAS(STEPS) | TD_HAS(DUTY) | TD_HAS(SERVICE) |
+					     TD_HAS(BATCH) | TD_HAS(HOST_MEMORY) |
 					     TD_HAS(EVICTION) | TD_HAS(SM_ACTIVITY) |
 					     TD_HAS(CORES));
-	CHECK_EQ(count_bits(w.node.options.has), 6);
+	CHECK_EQ(count_bits(w.node.options.has), 8);
 	w.node.options.meter = TD_METER_OFF;
 	td_abilities_look(&w.node);
-	CHECK_EQ(count_bits(w.node.options.has), 4);
+	CHECK_EQ(count_bits(w.node.options.has), 6);
 }
 
 TEST(what_nvml_tells_of_each_gpu_is_an_ability)
@@ -81,6 +82,14 @@ TEST(a_client_has_what_its_backend_can_do)
 	b->process->can = TD_CAN_LEAVE;
 	(void)td_node_step(&w.node, w.now);
 	CHECK_EQ(w.node.views[1].has, TD_HAS(STEPS) | TD_HAS(DUTY) | TD_HAS(EVICTION));
+	struct td_msg msg = {.type = TD_MSG_TYPE_service, .service = {.name = "api"}};
+
+	CHECK_EQ(td_node_message(&w.node, b->process, &msg, w.now), 0);
+	(void)td_node_step(&w.node, w.now);
+	CHECK_EQ(w.node.views[1].has, TD_HAS(STEPS) | TD_HAS(DUTY) | TD_HAS(SERVICE) |
+					     TD_HAS(BATCH) | TD_HAS(EVICTION));
+	msg.service.name[0] = 0;
+	CHECK(td_node_message(&w.node, a->process, &msg, w.now) < 0);
 }
 
 TEST(a_job_can_be_restarted_while_a_supervisor_of_it_is_there)

@@ -1,0 +1,97 @@
+/* See service.h. */
+#include "daemon/model/service.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NS_PER_S   1e9
+#define MEDIAN_PPM 500000u
+#define TAIL_PPM   990000u
+
+static uint64_t grown(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
+static void copy_page(const struct td_service_page *page, struct td_service_look *look)
+{
+	/* Answers before arrivals, so that a request in between counts as waiting. */
+	look->answered = atomic_load_explicit(&page->answered, memory_order_relaxed);
+	for (uint32_t i = 0; i < TD_HISTOGRAM_N; i++)
+		look->latency[i] = atomic_load_explicit(&page->latency[i], memory_order_relaxed);
+	look->arrived = atomic_load_explicit(&page->arrived, memory_order_relaxed);
+}
+
+/* The middle of each bucket stands for what is in it. */
+static uint64_t mean_ns(const uint64_t *counts, uint64_t total)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < TD_HISTOGRAM_N; i++)
+		sum += (double)counts[i] *
+		       (double)(td_histogram_first_ns(i) + td_histogram_end_ns(i)) / 2;
+	return total ? (uint64_t)(sum / (double)total) : 0;
+}
+
+static void compare(struct td_service *service, const struct td_service_look *first,
+	const struct td_service_look *last)
+{
+	uint64_t counts[TD_HISTOGRAM_N];
+	double seconds = (double)(last->time_ns - first->time_ns) / NS_PER_S;
+
+	for (uint32_t i = 0; i < TD_HISTOGRAM_N; i++)
+		counts[i] = grown(last->latency[i], first->latency[i]);
+	service->rate_per_s = (double)grown(last->arrived, first->arrived) / seconds;
+	service->p50_ns = td_histogram_quantile_ns(counts, MEDIAN_PPM);
+	service->p99_ns = td_histogram_quantile_ns(counts, TAIL_PPM);
+	service->mean_ns = mean_ns(counts, td_histogram_total(counts));
+}
+
+void td_service_look(struct td_service *service, uint64_t now_ns)
+{
+	struct td_service_look *look;
+	uint64_t waiting;
+	uint32_t last;
+
+	if (!service || !service->page)
+		return;
+	last = (service->next + TD_SERVICE_LOOKS - 1) % TD_SERVICE_LOOKS;
+	if (service->count && now_ns < service->looks[last].time_ns + TD_SERVICE_LOOK_NS)
+		return;
+	look = &service->looks[service->next];
+	copy_page(service->page, look);
+	look->time_ns = now_ns;
+	waiting = grown(look->arrived, look->answered);
+	service->waiting = waiting < UINT32_MAX ? (uint32_t)waiting : UINT32_MAX;
+	service->batch = atomic_load_explicit(&service->page->batch, memory_order_relaxed);
+	service->next = (service->next + 1) % TD_SERVICE_LOOKS;
+	if (service->count < TD_SERVICE_LOOKS)
+		service->count++;
+	if (service->count > 1)
+		compare(service,
+			&service->looks[service->count < TD_SERVICE_LOOKS ? 0 : service->next],
+			look);
+}
+
+const struct td_service_page *td_service_page_of(const struct td_meter_page *meter)
+{
+	return meter ? (const void *)((const char *)meter + TD_SERVICE_OFFSET) : NULL;
+}
+
+int td_service_declare(struct td_service **service, const struct td_msg_service *msg,
+	const struct td_service_page *page)
+{
+	if (!msg->name[0])
+		return -EINVAL;
+	if (!*service) {
+		*service = calloc(1, sizeof(**service));
+		if (!*service)
+			return 0;
+		(*service)->page = page;
+	}
+	memcpy((*service)->name, msg->name, sizeof((*service)->name) - 1);
+	(*service)->objective_ns = msg->objective_ns;
+	(*service)->batch_max = msg->batch_max;
+	return 0;
+}

@@ -1,0 +1,175 @@
+/* See service.h. Never blocks, and calls nothing but mmap outside of the two clocks' reads. */
+#include "preload/gate/service.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/time.h"
+#include "preload/base/agent_calls.h"
+#include "preload/base/lock.h"
+#include "preload/base/page.h"
+#include "proto/service_page.h"
+
+#define API __attribute__((visibility("default")))
+
+API int tandem_service(const char *name, uint64_t objective_ns, uint32_t batch_max);
+API uint64_t tandem_arrived(uint32_t requests);
+API void tandem_answered(uint64_t token, uint32_t requests);
+API uint32_t tandem_batch(uint32_t mine);
+API void tandem_layers(const uint32_t counts[TD_LAYER_KINDS]);
+
+static struct td_lock lock = TD_LOCK_INIT(TD_RANK_STEPS);
+
+/* Guarded by lock. */
+static struct td_service_told told;
+static bool declared, changed;
+static struct td_service_page *replaced; /* the page before the present one; NULL: none */
+
+/* NULL: there is nothing to count into. */
+static struct td_service_page *_Atomic page;
+
+static void *map_page(int fd)
+{
+	int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+	void *mapped = mmap(NULL, TD_SERVICE_BYTES, PROT_READ | PROT_WRITE, flags, fd,
+		fd < 0 ? 0 : TD_SERVICE_OFFSET);
+
+	return mapped == MAP_FAILED ? NULL : mapped;
+}
+
+/* Copies what was counted so far. An addition in between is lost, which moves no figure. */
+static void carry_over(struct td_service_page *to, const struct td_service_page *from)
+{
+	atomic_store(&to->arrived, atomic_load(&from->arrived));
+	atomic_store(&to->answered, atomic_load(&from->answered));
+	atomic_store(&to->batch, atomic_load(&from->batch));
+	for (unsigned i = 0; i < TD_LAYER_KINDS; i++)
+		atomic_store(&to->layers[i], atomic_load(&from->layers[i]));
+}
+
+static void replace_page(struct td_service_page *mapped)
+{
+	struct td_service_page *before = atomic_load(&page);
+
+	if (before)
+		carry_over(mapped, before);
+	atomic_store(&page, mapped);
+	if (replaced)
+		munmap(replaced, TD_SERVICE_BYTES);
+	replaced = before;
+}
+
+void td_service_map(int meter_fd)
+{
+	struct td_service_page *mapped;
+
+	if (lseek(meter_fd, 0, SEEK_END) < TD_METER_FILE_BYTES)
+		return;
+	mapped = map_page(meter_fd);
+	if (!mapped)
+		return;
+	td_lock_take(&lock);
+	replace_page(mapped);
+	td_lock_drop(&lock);
+}
+
+bool td_service_take(struct td_service_told *ret)
+{
+	bool has;
+
+	td_lock_take(&lock);
+	has = changed;
+	changed = false;
+	if (has)
+		*ret = told;
+	td_lock_drop(&lock);
+	return has;
+}
+
+void td_service_again(void)
+{
+	td_lock_take(&lock);
+	changed = declared;
+	td_lock_drop(&lock);
+}
+
+void td_service_forked(void)
+{
+	td_lock_reset(&lock);
+	replaced = NULL;
+	atomic_store(&page, declared ? map_page(-1) : NULL);
+	changed = declared;
+}
+
+/* 0: declared. -EINVAL: no name, or one of more than 63 bytes. -ENOMEM: nothing can be counted. */
+int tandem_service(const char *name, uint64_t objective_ns, uint32_t batch_max)
+{
+	int r = 0;
+
+	if (!name || !*name || strlen(name) >= sizeof(told.name))
+		return -EINVAL;
+	td_lock_take(&lock);
+	if (!atomic_load(&page)) {
+		struct td_service_page *mapped = map_page(-1);
+
+		r = mapped ? 0 : -ENOMEM;
+		if (mapped)
+			replace_page(mapped);
+	}
+	if (!r) {
+		strcpy(told.name, name);
+		told.objective_ns = objective_ns;
+		told.batch_max = batch_max;
+		declared = changed = true;
+	}
+	td_lock_drop(&lock);
+	if (!r)
+		td_agent_wake();
+	return r;
+}
+
+uint64_t tandem_arrived(uint32_t requests)
+{
+	struct td_service_page *p = atomic_load_explicit(&page, memory_order_acquire);
+
+	if (!p)
+		return 0;
+	atomic_fetch_add_explicit(&p->arrived, requests, memory_order_relaxed);
+	return td_time_now_ns();
+}
+
+void tandem_answered(uint64_t token, uint32_t requests)
+{
+	struct td_service_page *p = atomic_load_explicit(&page, memory_order_acquire);
+	uint64_t now_ns;
+
+	if (!p || !token)
+		return;
+	now_ns = td_time_now_ns();
+	atomic_fetch_add_explicit(&p->answered, requests, memory_order_relaxed);
+	atomic_fetch_add_explicit(
+		&p->latency[td_histogram_bucket(now_ns > token ? now_ns - token : 0)], requests,
+		memory_order_relaxed);
+}
+
+uint32_t tandem_batch(uint32_t mine)
+{
+	struct td_service_page *p = atomic_load_explicit(&page, memory_order_acquire);
+	uint32_t wanted = atomic_load_explicit(&td_gate.page.batch, memory_order_relaxed);
+	uint32_t batch = wanted ? wanted : mine;
+
+	if (p)
+		atomic_store_explicit(&p->batch, batch, memory_order_relaxed);
+	return batch;
+}
+
+void tandem_layers(const uint32_t counts[TD_LAYER_KINDS])
+{
+	struct td_service_page *p = atomic_load_explicit(&page, memory_order_acquire);
+
+	for (unsigned i = 0; p && i < TD_LAYER_KINDS; i++)
+		atomic_store_explicit(&p->layers[i], counts[i], memory_order_relaxed);
+}

@@ -1,0 +1,31 @@
+/*
+ * The page in which a service counts its requests. It lies in the same file as the meter page, from
+ * TD_SERVICE_OFFSET on, and takes no memory before the program has called tandem_service(). The
+ * program writes it; the daemon distrusts every value in it. No message is sent per request or
+ * batch: the daemon compares two looks at the page.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/histogram.h"
+#include "proto/gate_page.h"
+
+/* A multiple of every page size that Linux has. */
+#define TD_SERVICE_OFFSET 65536
+
+/* The kinds of layers of a network that Mudi counts, in the order of its section 4.2. */
+#define TD_LAYER_KINDS 11
+
+struct td_service_page {
+	_Atomic uint64_t arrived, answered; /* requests so far */
+	_Atomic uint32_t batch;             /* that it runs with; 0: it has never asked */
+	_Atomic uint32_t layers[TD_LAYER_KINDS];
+	_Atomic uint64_t latency[TD_HISTOGRAM_N]; /* answers, by arrival to answer */
+};
+
+#define TD_SERVICE_BYTES    8192
+#define TD_METER_FILE_BYTES (TD_SERVICE_OFFSET + TD_SERVICE_BYTES)
+
+_Static_assert(sizeof(struct td_service_page) <= TD_SERVICE_BYTES, "the file holds it");

@@ -1,0 +1,96 @@
+/* Figures of a service from a page that the test writes, on a clock of the test's. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "test.h"
+
+#include "daemon/model/service.h"
+
+#define MS 1000000ull
+
+static struct td_service_page page;
+static struct td_service *service;
+static uint64_t now;
+
+static void start(void)
+{
+	struct td_msg_service msg = {.name = "api", .objective_ns = 50 * MS, .batch_max = 32};
+
+	free(service);
+	service = NULL;
+	memset(&page, 0, sizeof(page));
+	now = 1000 * MS;
+	CHECK_EQ(td_service_declare(&service, &msg, &page), 0);
+	td_service_look(service, now);
+}
+
+/* A quarter of a second in which so many requests come and are answered after that time. */
+static void pass(uint32_t requests, uint64_t latency_ns)
+{
+	atomic_fetch_add(&page.arrived, requests);
+	atomic_fetch_add(&page.answered, requests);
+	atomic_fetch_add(&page.latency[td_histogram_bucket(latency_ns)], requests);
+	now += TD_SERVICE_LOOK_NS;
+	td_service_look(service, now);
+}
+
+static bool is_near(uint64_t value, uint64_t expected)
+{
+	return value <= expected + expected / 25 && value + expected / 25 >= expected;
+}
+
+TEST(figures_are_of_the_last_second)
+{
+	start();
+	CHECK(!service->rate_per_s && !service->p99_ns);
+	pass(25, 10 * MS);
+	CHECK(service->rate_per_s > 99.9 && service->rate_per_s < 100.1);
+	CHECK(is_near(service->p99_ns, 10 * MS) && is_near(service->p50_ns, 10 * MS));
+	for (int i = 0; i < 4; i++)
+		pass(50, 20 * MS);
+	CHECK(service->rate_per_s > 199.9 && service->rate_per_s < 200.1);
+	CHECK(is_near(service->p50_ns, 20 * MS) && is_near(service->mean_ns, 20 * MS));
+	for (int i = 0; i < 4; i++)
+		pass(0, 0);
+	CHECK(!service->rate_per_s && !service->p99_ns && !service->waiting);
+}
+
+TEST(a_slow_answer_in_a_hundred_is_not_in_the_p99_and_two_are)
+{
+	start();
+	atomic_fetch_add(&page.latency[td_histogram_bucket(300 * MS)], 1);
+	pass(99, 10 * MS);
+	CHECK(is_near(service->p99_ns, 10 * MS));
+	start();
+	atomic_fetch_add(&page.latency[td_histogram_bucket(300 * MS)], 2);
+	pass(98, 10 * MS);
+	CHECK(is_near(service->p99_ns, 300 * MS));
+}
+
+TEST(looks_are_not_more_frequent_than_they_should_be)
+{
+	start();
+	atomic_store(&page.arrived, 1000);
+	td_service_look(service, now + TD_SERVICE_LOOK_NS - 1);
+	CHECK_EQ(service->waiting, 0);
+	td_service_look(service, now + TD_SERVICE_LOOK_NS);
+	CHECK_EQ(service->waiting, 1000);
+}
+
+TEST(lies_are_bounded)
+{
+	struct td_msg_service nameless = {.objective_ns = 1};
+	struct td_service *none = NULL;
+
+	start();
+	pass(25, 10 * MS);
+	atomic_store(&page.arrived, 0); /* fewer than before, and than were answered */
+	pass(0, 0);
+	CHECK_EQ(service->waiting, 0);
+	atomic_store(&page.arrived, UINT64_MAX);
+	pass(0, 0);
+	CHECK_EQ(service->waiting, UINT32_MAX);
+	CHECK_EQ(td_service_declare(&none, &nameless, &page), -EINVAL);
+	CHECK(!none);
+	td_service_look(NULL, now);
+}
