@@ -41,8 +41,7 @@ uint64_t td_histogram_end_ns(uint32_t bucket);
 uint64_t td_histogram_total(const uint64_t *counts);
 
 /*
- * The duration that `ppm` of all counted ones do not exceed: the rank is rounded up, as in the
- * nearest-rank definition, and the duration lies in its bucket by linear interpolation. 0: there are
- * no counts.
+ * The duration that `ppm` of all counted ones do not exceed, or 0 where nothing was counted. The
+ * rank is rounded up (nearest rank), and the duration is interpolated within its bucket.
  */
 uint64_t td_histogram_quantile_ns(const uint64_t *counts, uint32_t ppm);
