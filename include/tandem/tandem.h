@@ -106,7 +106,7 @@ static inline int tandem_service(const char *name, uint64_t objective_ns, uint32
 		     : 0;
 }
 
-/* So many requests have arrived together. Returns a token for tandem_answered(). From any thread. */
+/* Counts requests that arrived together. Returns a token for tandem_answered(). From any thread. */
 static inline uint64_t tandem_arrived(uint32_t requests)
 {
 	static int looked;
@@ -127,7 +127,7 @@ static inline void tandem_answered(uint64_t token, uint32_t requests)
 		((void (*)(uint64_t, uint32_t))found)(token, requests);
 }
 
-/* The batch to run with next: the one that tandem has chosen, or `mine` where it has chosen none. */
+/* Returns the batch to run with next: tandem's choice, or `mine` where it has chosen none. */
 static inline uint32_t tandem_batch(uint32_t mine)
 {
 	static int looked;

@@ -10,6 +10,11 @@
 
     tandem.step()                           # or: a step has ended here
 
+    # A service, with an objective of 50 ms for its P99: a request has come, and is answered.
+    tandem.service("search", objective=0.05, batch_max=32)
+    token = tandem.arrived()
+    tandem.answered(token)
+
     # before PyTorch uses a GPU
     torch.cuda.memory.change_current_allocator(tandem.torch_allocator())
 
@@ -24,7 +29,8 @@ Without tandem around the program none of this changes anything.
 import ctypes
 import os
 
-__all__ = ["Step", "is_here", "step", "steps", "torch_allocator"]
+__all__ = ["Step", "answered", "arrived", "batch", "is_here", "layers", "service", "step", "steps",
+           "torch_allocator"]
 
 
 def _find(library, name):
@@ -54,6 +60,53 @@ def step():
         _step()
     if _allocator_step:
         _allocator_step()
+
+
+def _typed(name, result, *arguments):
+    function = _find(None, name)
+    if function:
+        function.argtypes, function.restype = list(arguments), result
+    return function
+
+
+_service = _typed("tandem_service", ctypes.c_int, ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint32)
+_arrived = _typed("tandem_arrived", ctypes.c_uint64, ctypes.c_uint32)
+_answered = _typed("tandem_answered", None, ctypes.c_uint64, ctypes.c_uint32)
+_batch = _typed("tandem_batch", ctypes.c_uint32, ctypes.c_uint32)
+_layers = _typed("tandem_layers", None, ctypes.POINTER(ctypes.c_uint32))
+LAYER_KINDS = 11
+
+
+def service(name, objective=0.0, batch_max=0):
+    """Declares that this process answers requests. objective: seconds, for the P99; 0: none."""
+    if not name or len(name.encode()) > 63:
+        raise ValueError(f"invalid name {name!r} of a service: expected 1 to 63 bytes")
+    if _service and _service(name.encode(), round(objective * 1e9), batch_max):
+        raise MemoryError("tandem cannot count the service's requests")
+
+
+def arrived(requests=1):
+    """So many requests have come together. Returns a token for answered()."""
+    return _arrived(requests) if _arrived else 0
+
+
+def answered(token, requests=1):
+    """So many requests of that token have been answered."""
+    if _answered:
+        _answered(token, requests)
+
+
+def batch(mine):
+    """The batch to run with next: tandem's, or `mine` where it has chosen none."""
+    return _batch(mine) if _batch else mine
+
+
+def layers(counts):
+    """How many layers of each kind the network has: 11 counts, in the order of tandem/tandem.h."""
+    if len(counts) != LAYER_KINDS:
+        raise ValueError(f"{len(counts)} counts of layers: expected {LAYER_KINDS}")
+    if _layers:
+        _layers((ctypes.c_uint32 * LAYER_KINDS)(*counts))
 
 
 def _candidates():

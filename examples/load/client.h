@@ -1,0 +1,59 @@
+/*
+ * Connections to one HTTP/1.1 server: as many requests in flight as there are connections, the rest
+ * waits in order. One thread; the caller waits in client_wait() and hears of each answer.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CLIENT_CONNECTIONS_MAX 1024
+#define CLIENT_HEADER_MAX      4096
+
+struct td_err;
+
+/*
+ * A request has ended. `due_ns` is what client_ask() was given. ok: the status is 200, and the
+ * body is complete.
+ */
+typedef void (*client_answer_fn)(void *arg, uint64_t due_ns, uint64_t now_ns, bool ok);
+
+struct connection {
+	int fd; /* below 0: none */
+	bool busy;
+	uint64_t due_ns, sent_ns;
+	size_t sent, have;      /* bytes of the request, and of the answer's header */
+	size_t body_left;       /* of the answer; has_header */
+	bool has_header, is_ok; /* of the answer */
+	char header[CLIENT_HEADER_MAX];
+};
+
+struct client {
+	int epoll;
+	uint32_t max; /* connections */
+	uint64_t timeout_ns;
+	char host[256], port[16], request[2048];
+	size_t request_bytes;
+	struct connection *connections; /* max entries */
+	/* Requests that are due and have no connection: a ring of times. */
+	uint64_t *queue;
+	size_t queue_size, queue_first, queued;
+	uint64_t in_flight;
+	client_answer_fn answered;
+	void *arg;
+};
+
+/*
+ * http://HOST[:PORT]/PATH; the request is a GET, or a POST of `body` where there is one. Connects
+ * nowhere yet. 0, or a negative errno with a sentence.
+ */
+int client_init(struct client *client, const char *url, const char *body, uint32_t connections,
+	uint64_t timeout_ns, struct td_err *err);
+void client_deinit(struct client *client);
+
+/* A request is due. -ENOMEM: it cannot even wait. */
+int client_ask(struct client *client, uint64_t due_ns);
+
+/* Waits until the time for answers, and handles them. */
+void client_wait(struct client *client, uint64_t until_ns);

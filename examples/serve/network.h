@@ -1,0 +1,27 @@
+/*
+ * The network that the example serves: fully connected layers of one width, on the CUDA driver API.
+ * One thread uses it. Failures of the driver end the program with a message.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define NETWORK_WIDTH_MAX 4096
+#define NETWORK_BATCH_MAX 1024
+
+struct network {
+	uint32_t width, layers, batch_max;
+	void *function;      /* CUfunction */
+	uint64_t weights;    /* device addresses: the layers' matrices, one after the other */
+	uint64_t buffers[2]; /* in and out, exchanged after each layer */
+	float *rows;         /* on the host: batch_max rows */
+};
+
+/* Makes a context on device 0 and the weights, which are the same in each run. */
+void network_init(struct network *network, uint32_t width, uint32_t layers, uint32_t batch_max);
+
+/*
+ * Runs `count` rows, at most batch_max. Row i is filled with inputs[i]; outputs[i] is the mean of
+ * its last layer. Returns when the GPU is done.
+ */
+void network_run(struct network *network, const float *inputs, uint32_t count, float *ret_outputs);

@@ -1,0 +1,142 @@
+/* The counters of a service: where they are written, what they carry over, and what a fork does. */
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "test.h"
+
+#include "preload/base/page.h"
+#include "preload/gate/service.h"
+#include "proto/service_page.h"
+
+int tandem_service_(const char *name, uint64_t objective_ns, uint32_t batch_max) __asm__(
+	"tandem_service");
+uint64_t tandem_arrived_(uint32_t requests) __asm__("tandem_arrived");
+void tandem_answered_(uint64_t token, uint32_t requests) __asm__("tandem_answered");
+uint32_t tandem_batch_(uint32_t mine) __asm__("tandem_batch");
+
+/* A meter file as the daemon makes it; the page of the service in it is mapped at *ret_page. */
+static int make_file(struct td_service_page **ret_page)
+{
+	int fd = memfd_create("meter", MFD_CLOEXEC);
+
+	CHECK(fd >= 0 && !ftruncate(fd, TD_METER_FILE_BYTES));
+	*ret_page = mmap(
+		NULL, TD_SERVICE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, TD_SERVICE_OFFSET);
+	CHECK(*ret_page != MAP_FAILED);
+	return fd;
+}
+
+TEST(before_it_is_declared_nothing_is_counted)
+{
+	struct td_service_told told;
+
+	CHECK_EQ(tandem_arrived_(1), 0);
+	tandem_answered_(0, 1);
+	CHECK_EQ(tandem_batch_(7), 7);
+	CHECK(!td_service_take(&told));
+}
+
+TEST(a_name_is_wanted_and_not_too_long)
+{
+	char name[65];
+
+	memset(name, 'a', 64);
+	name[64] = 0;
+	CHECK_EQ(tandem_service_(NULL, 0, 0), -EINVAL);
+	CHECK_EQ(tandem_service_("", 0, 0), -EINVAL);
+	CHECK_EQ(tandem_service_(name, 0, 0), -EINVAL);
+	name[63] = 0;
+	CHECK_EQ(tandem_service_(name, 0, 0), 0);
+}
+
+TEST(counts_go_with_it_from_page_to_page)
+{
+	struct td_service_page *page, *second;
+	struct td_service_told told;
+	int fd = make_file(&page), other = make_file(&second);
+	uint64_t token;
+
+	CHECK_EQ(tandem_service_("api", 5000000, 32), 0);
+	CHECK(td_service_take(&told) && !td_service_take(&told));
+	CHECK(!strcmp(told.name, "api") && told.objective_ns == 5000000 && told.batch_max == 32);
+	token = tandem_arrived_(3);
+	CHECK(token);
+	td_service_map(fd);
+	CHECK_EQ(atomic_load(&page->arrived), 3);
+	tandem_answered_(token, 2);
+	CHECK_EQ(atomic_load(&page->answered), 2);
+	td_service_map(other);
+	tandem_answered_(token, 1);
+	CHECK_EQ(atomic_load(&second->arrived), 3);
+	CHECK_EQ(atomic_load(&second->answered), 3);
+	CHECK_EQ(atomic_load(&page->answered), 2);
+	td_service_again();
+	CHECK(td_service_take(&told));
+	close(fd);
+	close(other);
+}
+
+TEST(a_file_without_the_page_changes_nothing)
+{
+	int fd = memfd_create("short", MFD_CLOEXEC);
+
+	CHECK(fd >= 0 && !ftruncate(fd, TD_PAGE_BYTES));
+	td_service_map(fd);
+	CHECK(tandem_arrived_(1));
+	close(fd);
+}
+
+TEST(an_answer_is_counted_by_its_latency)
+{
+	struct td_service_page *page;
+	int fd = make_file(&page);
+	uint64_t sum = 0;
+
+	td_service_map(fd);
+	tandem_answered_(tandem_arrived_(1), 5);
+	for (uint32_t i = 0; i < TD_HISTOGRAM_N; i++)
+		sum += atomic_load(&page->latency[i]);
+	CHECK_EQ(sum, 5);
+	close(fd);
+}
+
+TEST(a_child_of_fork_counts_for_itself)
+{
+	struct td_service_page *page;
+	int fd = make_file(&page), status;
+	uint64_t before;
+	pid_t pid;
+
+	td_service_map(fd);
+	before = atomic_load(&page->arrived);
+	pid = fork();
+	if (!pid) {
+		struct td_service_told told;
+
+		td_service_forked();
+		if (!tandem_arrived_(10) || !td_service_take(&told))
+			_exit(1);
+		_exit(0);
+	}
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK_EQ(status, 0);
+	CHECK_EQ(atomic_load(&page->arrived), before);
+	close(fd);
+}
+
+TEST(the_batch_is_the_daemons_where_it_has_chosen_one)
+{
+	struct td_service_page *page;
+	int fd = make_file(&page);
+
+	td_service_map(fd);
+	CHECK_EQ(tandem_batch_(16), 16);
+	CHECK_EQ(atomic_load(&page->batch), 16);
+	atomic_store(&td_gate.page.batch, 4);
+	CHECK_EQ(tandem_batch_(16), 4);
+	CHECK_EQ(atomic_load(&page->batch), 4);
+	atomic_store(&td_gate.page.batch, 0);
+	close(fd);
+}
