@@ -60,6 +60,7 @@ static void show_activity(struct td_node *node)
 			view->known |= TD_HAS(SM_ACTIVITY);
 		}
 	}
+}
 
 static void show_service(const struct td_service *service, struct td_client_view *view)
 {
