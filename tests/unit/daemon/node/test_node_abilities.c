@@ -39,13 +39,13 @@ TEST(what_nvml_tells_of_each_gpu_is_an_ability)
 	begin();
 	(void)spilling_program(0, "a", MIB);
 	nvml_says(TD_GPU_KNOWS_UTILISATION | TD_GPU_KNOWS_CLOCK);
-	CHECK_EQ(count_bits(w.node.options.has), 8);
+	CHECK_EQ(count_bits(w.node.options.has), 10);
 	CHECK(w.node.options.has & TD_HAS(UTILISATION) && w.node.options.has & TD_HAS(CLOCK));
 	CHECK_EQ(w.node.gpu_views[0].utilisation_ppm, 300000);
 	CHECK_EQ(w.node.gpu_views[0].sm_clock_mhz, 1500);
 	CHECK_EQ(w.node.gpu_views[0].known, TD_HAS(UTILISATION) | TD_HAS(CLOCK));
 	nvml_says(0);
-	CHECK_EQ(count_bits(w.node.options.has), 6);
+	CHECK_EQ(count_bits(w.node.options.has), 8);
 	CHECK_EQ(w.node.gpu_views[0].known, 0);
 }
 
