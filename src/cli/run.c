@@ -19,6 +19,7 @@
 #include "base/time.h"
 #include "cli/cli.h"
 #include "cli/mps.h"
+#include "cli/supervise/supervise.h"
 #include "proto/words.h"
 #include "view/options.h"
 
@@ -173,6 +174,8 @@ int td_cli_ensure_daemon(void)
 
 struct job {
 	const char *name, *class, *upgrade, *weight, *backend, *mem, *mem_soft, *duty, *slack, *gpu;
+	struct td_restart restart;
+	bool requeues, is_verbose;
 };
 
 /*
@@ -229,7 +232,16 @@ static void help(void)
 	     "  --gpu any[:N]|INDEX|UUID[,...]          the GPUs that the job may see: those "
 	     "named, or "
 	     "N of CUDA_VISIBLE_DEVICES or all,\n"
-	     "                                          by load, once it uses one (all)\n\n"
+	     "                                          by load, once it uses one (all)\n"
+	     "  --restart no|on-failure|always[:N[/TIME]]  start the program again when it ends, "
+	     "at "
+	     "most N times, or\n"
+	     "                                          N times within any TIME: on-failure:5/10m "
+	     "(no)\n"
+	     "  --requeue                               start it again after it was evicted, once "
+	     "the daemon admits it\n"
+	     "  --verbose                               say that it starts again also where stderr "
+	     "is no terminal\n\n"
 	     "The exit status is the command's; 125: tandem failed, 126: not executable, 127: not "
 	     "found.");
 }
@@ -333,7 +345,15 @@ static int parse(int argc, char **argv, struct job *job)
 				return -1;
 			job->slack = optarg;
 			break;
+		case 'r':
+			if (td_restart_parse(optarg, &job->restart, &err)) {
+				td_cli_fail("--restart: %s", err.msg);
+				return -1;
+			}
+			break;
 		case 'g': job->gpu = optarg; break;
+		case 'q': job->requeues = true; break;
+		case 'v': job->is_verbose = true; break;
 		case 'h': help(); return 0;
 		default:
 			td_refuse_option(c, argv, options, "tandem run --help", &err);
@@ -353,6 +373,13 @@ static int parse(int argc, char **argv, struct job *job)
 		return optind;
 	td_cli_fail("run: which command? See tandem run --help");
 	return -1;
+}
+
+static uint8_t class_of(const struct job *job)
+{
+	if (!strcmp(job->class, "online"))
+		return TD_CLASS_ONLINE;
+	return strcmp(job->class, "guaranteed") ? TD_CLASS_BESTEFFORT : TD_CLASS_GUARANTEED;
 }
 
 static int set_environment(const struct job *job, const char *command)
@@ -426,7 +453,7 @@ static int check_quota(const struct job *job)
 	status = td_cli_ask_or_start(&get, note_quota, &has_quota);
 	if (status || !has_quota)
 		return status;
-	msg.admit.class = strcmp(job->class, "online") ? TD_CLASS_GUARANTEED : TD_CLASS_ONLINE;
+	msg.admit.class = class_of(job);
 	snprintf(msg.admit.mem, sizeof(msg.admit.mem), "%s", job->mem ? job->mem : "");
 	return td_cli_ask_or_start(&msg, NULL, NULL);
 }
@@ -447,10 +474,38 @@ static int consult(const struct job *job)
 	return r;
 }
 
+/* Stays as the parent of the program, whose environment is set. */
+static int supervise(const struct job *job, char *const *argv)
+{
+	struct td_supervise options = {.argv = argv,
+		.restart = job->restart,
+		.may_queue = job->requeues,
+		.is_verbose = job->is_verbose,
+		.job = getenv("TANDEM_JOB")};
+	char path[256];
+
+	if (td_cli_socket(path, sizeof(path)))
+		return TD_EXIT_USAGE;
+	options.socket_path = path;
+	options.admit.class = class_of(job);
+	snprintf(options.admit.mem, sizeof(options.admit.mem), "%s", job->mem ? job->mem : "");
+	return td_supervise(&options);
+}
+
+static int become(char *const *argv)
+{
+	int error;
+
+	execvp(argv[0], argv);
+	error = errno;
+	td_cli_fail("%s: %s", argv[0], td_exec_reason(argv[0], error));
+	return error == ENOENT ? 127 : 126;
+}
+
 int td_verb_run(int argc, char **argv)
 {
 	struct job job = {0};
-	int at = parse(argc, argv, &job), error, r;
+	int at = parse(argc, argv, &job), r;
 
 	if (at <= 0)
 		return at ? TD_EXIT_USAGE : 0;
@@ -461,9 +516,7 @@ int td_verb_run(int argc, char **argv)
 		(void)td_cli_foreign_gpus(warn, NULL);
 		td_cli_set_mps();
 	}
-	execvp(argv[at], argv + at);
-	error = errno;
-	at = error == ENOENT ? 127 : 126;
-	td_cli_fail("%s: %s", argv[optind], td_exec_reason(argv[optind], error));
-	return at;
+	if (job.restart.when != TD_RESTART_NEVER || job.requeues)
+		return supervise(&job, argv + at);
+	return become(argv + at);
 }

@@ -1,0 +1,79 @@
+/* Each order of the daemon is carried out once; see orders.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/supervise/orders.h"
+
+static void answer(struct td_msg *ret, uint64_t number, enum td_ordered result, const char *reason)
+{
+	memset(ret, 0, sizeof(*ret));
+	ret->type = TD_MSG_TYPE_ordered;
+	ret->ordered.number = number;
+	ret->ordered.result = (uint8_t)result;
+	snprintf(ret->ordered.reason, sizeof(ret->ordered.reason), "%s", reason);
+}
+
+/* Why the order cannot be carried out; NULL: it can. */
+static const char *refusal(const struct td_msg_order *msg, const struct td_life *life)
+{
+	if (msg->epoch != life->starts)
+		return "the job has been started again since";
+	if (life->state == TD_LIFE_OVER || life->is_interrupted)
+		return "the job is ending";
+	if (msg->kind != TD_ORDER_STOP && msg->kind != TD_ORDER_RESTART)
+		return "tandem run cannot do that: it stops, restarts and queues jobs";
+	return NULL;
+}
+
+static enum td_life_order order_of(const struct td_msg_order *msg, const struct td_life *life)
+{
+	if (msg->kind == TD_ORDER_RESTART)
+		return TD_LIFE_ORDER_RESTART;
+	return msg->requeue && life->may_queue ? TD_LIFE_ORDER_REQUEUE : TD_LIFE_ORDER_STOP;
+}
+
+bool td_orders_take(struct td_orders *orders, const struct td_msg_order *msg,
+	const struct td_life *life, struct td_life_input *ret_input, struct td_msg *ret_answers,
+	unsigned *ret_count)
+{
+	*ret_count = 0;
+	if (msg->number < orders->number) {
+		answer(ret_answers + (*ret_count)++, msg->number, TD_ORDERED_REFUSED,
+			"a later order has come");
+		return false;
+	}
+	if (msg->number > orders->number) {
+		if (orders->is_open)
+			answer(ret_answers + (*ret_count)++, orders->number, TD_ORDERED_REFUSED,
+				"a later order took its place");
+		orders->number = msg->number;
+		orders->reason = refusal(msg, life);
+		orders->is_open = !orders->reason;
+		orders->result = orders->is_open ? TD_ORDERED_RUNNING : TD_ORDERED_REFUSED;
+		orders->order = order_of(msg, life);
+	}
+	answer(ret_answers + (*ret_count)++, orders->number, orders->result,
+		orders->reason ? orders->reason : "");
+	*ret_input = (struct td_life_input){.event = TD_LIFE_ORDERED,
+		.order = orders->order,
+		.leave_ns = msg->leave_ns,
+		.kill_ns = msg->kill_ns};
+	return orders->is_open;
+}
+
+bool td_orders_end(struct td_orders *orders, const struct td_life *life, struct td_msg *ret_answer)
+{
+	bool is_over = life->state == TD_LIFE_OVER;
+	bool is_done =
+		orders->order == TD_LIFE_ORDER_RESTART ? life->state == TD_LIFE_RUNNING : is_over;
+
+	if (orders->order == TD_LIFE_ORDER_REQUEUE)
+		is_done |= life->state == TD_LIFE_QUEUED;
+	if (!orders->is_open || !(is_done || is_over))
+		return false;
+	orders->is_open = false;
+	orders->result = is_done ? TD_ORDERED_DONE : TD_ORDERED_REFUSED;
+	orders->reason = is_done ? NULL : "the job has ended";
+	answer(ret_answer, orders->number, orders->result, orders->reason ? orders->reason : "");
+	return true;
+}

@@ -1,0 +1,337 @@
+/*
+ * Carries out what life.c decides: one loop over signals, the program's start, and the daemon.
+ *
+ * Seen from outside, the supervisor is its program: it ends as the program ends, stops as it stops,
+ * and passes on what is sent to it alone (relay.h). The program is in the same process group and
+ * session, so terminals and shells find what they expect. The supervisor keeps the inherited
+ * descriptors open, since the next start needs them.
+ */
+#include "cli/supervise/supervise.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/parse.h"
+#include "base/time.h"
+#include "cli/supervise/child.h"
+#include "cli/supervise/life.h"
+#include "cli/supervise/link.h"
+#include "cli/supervise/orders.h"
+#include "cli/supervise/processes.h"
+#include "cli/supervise/signals.h"
+
+#define EXIT_OWN 125
+
+struct supervisor {
+	const struct td_supervise *options;
+	struct td_inherited inherited;
+	struct td_signals signals;
+	struct td_child child;
+	struct td_life life;
+	struct td_orders orders;
+	struct td_link link;
+	bool does_talk;
+	bool was_queued; /* the user knows that it was evicted */
+};
+
+/* -- what is said -- */
+
+static void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void complain(const char *format, ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	dprintf(STDERR_FILENO, "tandem: %s\n", text);
+}
+
+/* "exit status 3", "signal 15 (Terminated)" */
+static const char *describe(char *buf, size_t len, const struct td_life_end *end)
+{
+	if (end->by_signal)
+		snprintf(buf, len, "signal %d (%s)", end->code, strsignal(end->code));
+	else
+		snprintf(buf, len, "exit status %d", end->code);
+	return buf;
+}
+
+/* Says what life has come to, to who watches: the program's own output stays alone in a file. */
+static void tell(struct supervisor *s, enum td_life_state before)
+{
+	const struct td_life *life = &s->life;
+	const char *name = s->options->argv[0];
+	char how[64], when[32];
+
+	if (!s->does_talk || life->state == before)
+		return;
+	describe(how, sizeof(how), &life->end);
+	if (life->state == TD_LIFE_CLEARING && before != TD_LIFE_STOPPING)
+		complain("%s ended (%s): it starts again in %s", name, how,
+			td_format_duration(when, sizeof(when), life->delay_ns));
+	if (life->state == TD_LIFE_QUEUED && !s->was_queued)
+		complain("%s was evicted and starts again when the daemon admits it", name);
+	s->was_queued |= life->state == TD_LIFE_QUEUED;
+	if (life->state == TD_LIFE_OVER && life->gave_up)
+		complain("%s ended (%s): it is not started again, as --restart allows %u restarts",
+			name, how, life->restart.most);
+}
+
+/* -- actions -- */
+
+static void feed(struct supervisor *s, const struct td_life_input *input);
+
+static int count_others(struct supervisor *s, int signal)
+{
+	const pid_t except[] = {s->child.pid, s->signals.witness.pid};
+
+	return td_processes_signal(signal, except, 2);
+}
+
+static void signal_all(struct supervisor *s, int signal)
+{
+	if (s->child.pid) {
+		kill(s->child.pid, signal);
+		if (signal == SIGTERM)
+			kill(s->child.pid, SIGCONT);
+	}
+	(void)count_others(s, signal);
+}
+
+static void start(struct supervisor *s)
+{
+	struct td_life_input input = {.event = TD_LIFE_UNSTARTED, .end = {false, EXIT_OWN}};
+	int r = td_child_start(&s->child, s->options->argv, s->life.starts - 1, &s->inherited);
+
+	if (!r)
+		return;
+	complain("%s cannot be started: %s", s->options->argv[0], strerror(-r));
+	feed(s, &input);
+}
+
+static void carry_out(struct supervisor *s, enum td_life_action action)
+{
+	switch (action) {
+	case TD_LIFE_START: start(s); break;
+	case TD_LIFE_TERMINATE: signal_all(s, SIGTERM); break;
+	case TD_LIFE_KILL: signal_all(s, SIGKILL); break;
+	case TD_LIFE_ASK: td_link_ask(&s->link, &s->options->admit, td_time_now_ns()); break;
+	case TD_LIFE_NOTHING:
+	case TD_LIFE_END:
+	case TD_LIFE_ACTION_N: break;
+	}
+}
+
+/* A job whose processes cannot be listed has none. */
+static void look_whether_cleared(struct supervisor *s)
+{
+	const struct td_life_input input = {.event = TD_LIFE_CLEARED};
+
+	if (s->life.state == TD_LIFE_CLEARING && count_others(s, 0) <= 0)
+		feed(s, &input);
+}
+
+static void report(struct supervisor *s)
+{
+	struct td_msg msg;
+
+	td_link_say(&s->link, (uint32_t)s->child.pid, s->life.starts, s->orders.number);
+	if (td_orders_end(&s->orders, &s->life, &msg))
+		td_link_send(&s->link, &msg);
+}
+
+static void feed(struct supervisor *s, const struct td_life_input *input)
+{
+	enum td_life_state before = s->life.state;
+
+	carry_out(s, td_life_step(&s->life, input, td_time_now_ns()));
+	tell(s, before);
+	report(s);
+	look_whether_cleared(s);
+}
+
+/* -- events -- */
+
+static void hear_daemon(struct supervisor *s)
+{
+	struct td_msg msg, answers[TD_ORDERS_ANSWERS];
+	struct td_life_input input;
+	unsigned count;
+
+	while (td_link_recv(&s->link, &msg, td_time_now_ns())) {
+		bool is_for_life =
+			td_orders_take(&s->orders, &msg.order, &s->life, &input, answers, &count);
+
+		for (unsigned i = 0; i < count; i++)
+			td_link_send(&s->link, answers + i);
+		if (is_for_life)
+			feed(s, &input);
+	}
+}
+
+static void hear_admission(struct supervisor *s)
+{
+	const struct td_life_input input = {.event = TD_LIFE_ADMITTED};
+
+	if (td_link_admission(&s->link, td_time_now_ns()) == TD_LINK_ADMITTED)
+		feed(s, &input);
+}
+
+static void hear_start(struct supervisor *s)
+{
+	const struct td_life_input input = {.event = TD_LIFE_STARTED};
+
+	if (td_child_is_executed(&s->child))
+		feed(s, &input);
+}
+
+static void end_program(struct supervisor *s, const siginfo_t *info)
+{
+	bool is_executed = td_child_is_executed(&s->child);
+	struct td_life_input input = {.event = is_executed ? TD_LIFE_ENDED : TD_LIFE_UNSTARTED,
+		.end = {info->si_code != CLD_EXITED, info->si_status}};
+
+	s->child.pid = 0;
+	/* An order that came before the end is the reason for it. */
+	hear_daemon(s);
+	feed(s, &input);
+}
+
+/* The witness was killed. */
+static void replace_witness(struct supervisor *s)
+{
+	close(s->signals.witness.fd);
+	if (td_witness_start(&s->signals.witness))
+		s->signals.witness.pid = 0;
+}
+
+static void change_child(struct supervisor *s, const siginfo_t *info)
+{
+	bool has_ended = info->si_code != CLD_STOPPED && info->si_code != CLD_CONTINUED;
+
+	if (info->si_pid == s->child.pid && has_ended)
+		end_program(s, info);
+	else if (info->si_pid == s->child.pid && info->si_code == CLD_STOPPED &&
+		 s->life.state != TD_LIFE_STOPPING)
+		td_signals_stop(&s->signals, info->si_status, s->child.pid);
+	else if (info->si_pid == s->signals.witness.pid && has_ended)
+		replace_witness(s);
+}
+
+static void reap(struct supervisor *s)
+{
+	siginfo_t info = {0};
+
+	while (!waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WCONTINUED | WNOHANG) && info.si_pid) {
+		change_child(s, &info);
+		info.si_pid = 0;
+	}
+	look_whether_cleared(s);
+}
+
+static void hear_signals(struct supervisor *s)
+{
+	struct td_life_input input = {.event = TD_LIFE_INTERRUPTED};
+	struct td_signals_news news;
+
+	td_signals_take(&s->signals, s->child.pid, td_time_now_ns(), &news);
+	if (news.ending) {
+		input.end.code = news.ending;
+		feed(s, &input);
+	}
+	if (news.has_child)
+		reap(s);
+	if (news.stopping && !s->child.pid && s->life.state != TD_LIFE_OVER)
+		td_signals_stop(&s->signals, news.stopping, 0);
+}
+
+/* -- the loop -- */
+
+static int until_ms(uint64_t wake_ns)
+{
+	uint64_t now_ns = td_time_now_ns(), ms;
+
+	if (wake_ns == UINT64_MAX)
+		return -1;
+	if (wake_ns <= now_ns)
+		return 0;
+	ms = (wake_ns - now_ns + TD_NS_PER_MS - 1) / TD_NS_PER_MS;
+	return ms < 1000 * 1000 ? (int)ms : 1000 * 1000;
+}
+
+static uint64_t min_ns(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static void wait_for_events(struct supervisor *s)
+{
+	struct pollfd fds[] = {{s->signals.fd, POLLIN, 0}, {s->child.started_fd, POLLIN, 0},
+		{s->link.fd, POLLIN, 0}, {s->link.ask_fd, POLLIN, 0}};
+	uint64_t wake_ns = min_ns(s->life.wake_ns, td_relay_wake_ns(&s->signals.relay));
+
+	wake_ns = min_ns(wake_ns, td_link_wake_ns(&s->link));
+	(void)poll(fds, sizeof(fds) / sizeof(*fds), until_ms(wake_ns));
+	if (fds[1].revents)
+		hear_start(s);
+}
+
+static void turn(struct supervisor *s)
+{
+	const struct td_life_input later = {.event = TD_LIFE_TIME};
+
+	td_link_tick(&s->link, td_time_now_ns());
+	wait_for_events(s);
+	hear_signals(s);
+	hear_daemon(s);
+	hear_admission(s);
+	if (td_time_now_ns() >= s->life.wake_ns)
+		feed(s, &later);
+	look_whether_cleared(s);
+}
+
+static int open_all(struct supervisor *s)
+{
+	const struct td_supervise *options = s->options;
+	uint32_t can = TD_SUPERVISOR_RESTARTS | (options->may_queue ? TD_SUPERVISOR_REQUEUES : 0);
+	int r;
+
+	s->child.started_fd = -1;
+	td_link_init(&s->link, options->socket_path, options->job, can);
+	td_inherited_take(&s->inherited);
+	/* Processes that lose their parents stay with us: so they are found. */
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+		return -errno;
+	r = td_signals_init(&s->signals);
+	return r;
+}
+
+int td_supervise(const struct td_supervise *options)
+{
+	struct supervisor s = {
+		.options = options, .does_talk = options->is_verbose || isatty(STDERR_FILENO)};
+	int r = open_all(&s);
+
+	if (r) {
+		complain("%s cannot be supervised: %s", options->argv[0], strerror(-r));
+		return EXIT_OWN;
+	}
+	carry_out(&s, td_life_begin(&s.life, &options->restart, options->may_queue));
+	report(&s);
+	while (s.life.state != TD_LIFE_OVER)
+		turn(&s);
+	td_link_deinit(&s.link);
+	td_signals_deinit(&s.signals);
+	if (!s.life.end.by_signal)
+		return s.life.end.code;
+	td_signals_die(s.life.end.code);
+	return 128 + s.life.end.code;
+}
