@@ -54,6 +54,9 @@ bool td_orders_take(struct td_orders *orders, const struct td_msg_order *msg,
 	}
 	answer(ret_answers + (*ret_count)++, orders->number, orders->result,
 		orders->reason ? orders->reason : "");
+	/* A repeated order is about the program that has ended since, not about the new one. */
+	if (msg->epoch != life->starts)
+		return false;
 	*ret_input = (struct td_life_input){.event = TD_LIFE_ORDERED,
 		.order = orders->order,
 		.leave_ns = msg->leave_ns,

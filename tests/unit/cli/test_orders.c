@@ -130,6 +130,22 @@ TEST(an_equal_number_is_answered_again_and_may_shorten_times)
 	check_answer(0, 10, TD_ORDERED_RUNNING);
 }
 
+TEST(an_order_that_is_repeated_after_the_end_of_its_program_leaves_the_new_one_alone)
+{
+	begin(false);
+	CHECK(takes(10, TD_ORDER_RESTART, 1, false));
+	(void)td_life_step(&life, &input, 2);
+	(void)step(TD_LIFE_ENDED);
+	CHECK_EQ(step(TD_LIFE_CLEARED), TD_LIFE_START);
+	CHECK_EQ(life.state, TD_LIFE_STARTING);
+	/* The daemon has seen the end, too, and does not know yet that a new one starts. */
+	CHECK(!takes(10, TD_ORDER_RESTART, 1, false));
+	check_answer(0, 10, TD_ORDERED_RUNNING);
+	(void)step(TD_LIFE_STARTED);
+	CHECK(ends());
+	check_answer(0, 10, TD_ORDERED_DONE);
+}
+
 TEST(a_lower_number_is_refused_and_a_higher_one_takes_its_place)
 {
 	begin(false);
