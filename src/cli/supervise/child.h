@@ -18,8 +18,8 @@ struct td_child {
 };
 
 /*
- * Blocks all signals and makes sure that ended children can be waited for. The two have no effect on
- * what a program of td_child_start() finds.
+ * Blocks all signals and makes sure that ended children can be waited for. The two have no effect
+ * on what a program of td_child_start() finds.
  */
 void td_inherited_take(struct td_inherited *ret);
 

@@ -1,13 +1,13 @@
 /*
- * The life of a supervised program as a state machine. Pure: events and the time go in, actions come
- * out. supervise.c carries them out.
+ * The life of a supervised program as a state machine. Pure: events and the time go in, actions
+ * come out. supervise.c carries them out.
  *
  *                 STARTED            ORDERED
  *   +-> STARTING ---------> RUNNING ---------> STOPPING   SIGTERM, and SIGKILL after that
  *   |      |                   |                  |
  *   |      | UNSTARTED         | ENDED            | ENDED
  *   |      v                   v                  v
- *   |   is it started again? -------- yes ---> CLEARING   what the program left behind is ended, too
+ *   |   is it started again? -------- yes ---> CLEARING   what the program left is ended, too
  *   |      | no                                   | CLEARED
  *   |      v                                      v
  *   |    OVER <------- the order was to stop -----+----- the order was to queue ---> QUEUED
@@ -47,7 +47,7 @@ enum td_life_state {
 	TD_LIFE_STATE_N,
 };
 
-/* What the daemon may order. */
+/* The orders of the daemon. */
 enum td_life_order {
 	TD_LIFE_ORDER_NONE,
 	TD_LIFE_ORDER_STOP,    /* end it */
@@ -115,7 +115,7 @@ struct td_life {
 /* The first action is START. */
 enum td_life_action td_life_begin(
 	struct td_life *life, const struct td_restart *restart, bool may_queue);
-/* What is to be done about it. */
+/* Takes an event. Returns the action that it asks for. */
 enum td_life_action td_life_step(
 	struct td_life *life, const struct td_life_input *input, uint64_t now_ns);
 /* Is there a process of the program? */

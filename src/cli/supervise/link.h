@@ -30,11 +30,12 @@ enum td_link_admission {
 };
 
 void td_link_init(struct td_link *link, const char *path, const char *job, uint32_t can);
-/* A daemon that cannot send an answer any more does not read further. So the last answer to an order
- * is only sure to be read if its own answers are waited for, which is done for a moment. */
+/*
+ * A daemon that cannot send an answer any more does not read further. So the last answer to an
+ * order is only sure to be read if its own answers are waited for, which is done for a moment. */
 void td_link_deinit(struct td_link *link);
 
-/* What is so has changed: the pid of the program (0: none runs) and how often it was started. */
+/* Tells the daemon the pid of the program (0: none runs) and how often it was started. */
 void td_link_say(struct td_link *link, uint32_t pid, uint32_t epoch, uint64_t ordered);
 /* Sends an answer to an order; the daemon that gave the order may be gone. */
 void td_link_send(struct td_link *link, const struct td_msg *msg);

@@ -1,4 +1,4 @@
-/* What the daemon orders, each order once: its numbers, epochs and answers (proto/orders.h). Pure. */
+/* Obeys each order of the daemon once: numbers, epochs and answers (proto/orders.h). Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,8 +19,8 @@ struct td_orders {
 #define TD_ORDERS_ANSWERS 2
 
 /*
- * ORDER has come. True: `life` is to be stepped with *ret_input. Up to TD_ORDERS_ANSWERS answers are
- * written, *ret_count says how many.
+ * ORDER has come. True: `life` is to be stepped with *ret_input. Up to TD_ORDERS_ANSWERS answers
+ * are written, *ret_count says how many.
  */
 bool td_orders_take(struct td_orders *orders, const struct td_msg_order *msg,
 	const struct td_life *life, struct td_life_input *ret_input, struct td_msg *ret_answers,

@@ -8,10 +8,10 @@
 bool td_process_is_stopped(pid_t pid);
 
 /*
- * Sends the signal (0: none) to each living descendant of this process that belongs to a job, which
- * its environment says (TANDEM_JOB): so to nothing that has only been started on the way, as a
- * daemon. The processes of `except` are left out. SIGTERM comes with SIGCONT, since a stopped process
- * would not see it. Returns how many there are, or -errno. This process has to be a subreaper, so
- * that none is lost whose parent has ended.
+ * Sends the signal (0: none) to each living descendant of this process that belongs to a job,
+ * which its environment says (TANDEM_JOB): so to nothing that has only been started on the way, as
+ * a daemon. The processes of `except` are left out. SIGTERM comes with SIGCONT, since a stopped
+ * process would not see it. Returns how many there are, or -errno. This process has to be a
+ * subreaper, so that none is lost whose parent has ended.
  */
 int td_processes_signal(int signal, const pid_t *except, unsigned except_count);

@@ -2,10 +2,10 @@
  * Which signals a supervisor passes on to its program, so that the program sees each once. Pure.
  *
  * A signal for the process group (Ctrl-C, `kill %1`) reaches the program without help; one for the
- * supervisor alone (`kill PID`) does not. The kernel does not say which it was. So a third process of
- * the group, the witness, blocks all signals: a signal that it has too was for the group. systemd and
- * Slurm signal each process of a job, one after the other; that is why a signal waits for
- * TD_RELAY_WAIT_NS before it is passed on.
+ * supervisor alone (`kill PID`) does not. The kernel does not say which it was. So a third process
+ * of the group, the witness, blocks all signals: a signal that it has too was for the group.
+ * systemd and Slurm signal each process of a job, one after the other; that is why a signal waits
+ * for TD_RELAY_WAIT_NS before it is passed on.
  */
 #pragma once
 
@@ -29,8 +29,11 @@ struct td_relay {
 	uint64_t witnessed_ns[TD_RELAY_SIGNALS];      /* when, without having come here; 0: not */
 };
 
-/* A signal has come here. False: too many wait, and it is to be passed on at once. As in the kernel,
- * one that continues takes away those that stop, and the reverse: the witness has lost them, too. */
+/*
+ * A signal has come here. False: too many wait, and it is to be passed on at once. As in the
+ * kernel, one that continues takes away those that stop, and the reverse: the witness has lost
+ * them, too.
+ */
 bool td_relay_add(struct td_relay *relay, const struct td_relay_signal *signal, uint64_t now_ns);
 /* The witness had the signals in `mask`, bit N - 1 for number N. */
 void td_relay_witness(struct td_relay *relay, uint64_t mask, uint64_t now_ns);

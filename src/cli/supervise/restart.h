@@ -1,4 +1,4 @@
-/* What the user typed of restarts: `--restart on-failure:5/10m`. */
+/* The value of --restart as the user types it: `on-failure:5/10m`. */
 #pragma once
 
 #include <stdbool.h>

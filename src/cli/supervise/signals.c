@@ -119,7 +119,7 @@ void td_signals_take(
 	read_all(signals, program, now_ns, ret);
 	if (!td_relay_is_due(&signals->relay, now_ns))
 		return;
-	/* What the witness has came here too, perhaps after the first reading. */
+	/* A signal that the witness has came here too, perhaps after the first reading. */
 	mask = td_witness_ask(&signals->witness);
 	read_all(signals, program, now_ns, ret);
 	td_relay_witness(&signals->relay, mask, now_ns);

@@ -1,4 +1,4 @@
-/* The signals that reach a supervisor: which are passed on to its program, and which stop or end it. */
+/* The signals of a supervisor: some are passed on to its program, others stop or end it. */
 #pragma once
 
 #include <signal.h>
@@ -20,7 +20,7 @@ struct td_signals {
 int td_signals_init(struct td_signals *signals);
 void td_signals_deinit(struct td_signals *signals);
 
-/* What came. */
+/* The signals of one reading. */
 struct td_signals_news {
 	bool has_child; /* SIGCHLD */
 	int ending;     /* a signal by which the user ends the job; 0: none */
@@ -34,5 +34,7 @@ void td_signals_take(
 /* Stops this process by the signal that has stopped its program (0: none runs), until it is
  * continued. */
 void td_signals_stop(struct td_signals *signals, int number, pid_t program);
-/* Ends this process by the signal, without a core file of its own; returns where it does not end. */
+/*
+ * Ends this process by the signal, without a core file of its own; returns where it does not end.
+ */
 void td_signals_die(int number);

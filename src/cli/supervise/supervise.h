@@ -17,8 +17,8 @@ struct td_supervise {
 };
 
 /*
- * Runs the command until it is not to be started again. Returns its exit status, or 126 or 127 if it
- * could not be executed, or 125 after complaining. If a signal ended it, the same signal ends this
- * process.
+ * Runs the command until it is not to be started again. Returns its exit status, or 126 or 127 if
+ * it could not be executed, or 125 after complaining. If a signal ended it, the same signal ends
+ * this process.
  */
 int td_supervise(const struct td_supervise *options);
