@@ -10,7 +10,7 @@ FLAGS = ["-std=gnu17", "-O2", "-g", "-D_GNU_SOURCE", '-DTANDEM_VERSION="0.1.0"',
          f"{ROOT}/src"]
 LIBRARIES = ["base", "proto"]
 PARTS = {  # program: folders of src, all files in and below each
-    "tandem": ["cli", "gpu", *LIBRARIES],
+    "tandem": ["cli", "view", "gpu", "cuda", *LIBRARIES],
     "tandemd": ["daemon", "policy", "match", "gpu", *LIBRARIES],
     "libtandem.so": ["preload", "cuda", *LIBRARIES],
 }

@@ -24,6 +24,7 @@
 #include "preload/driver/choose.h"
 #include "preload/driver/real.h"
 #include "preload/gate/gate.h"
+#include "preload/gate/service.h"
 #include "preload/gate/steps.h"
 #include "preload/hooks/job_view.h"
 #include "preload/ipc/ipc.h"
@@ -431,6 +432,22 @@ void td_shares_again(void)
 }
 
 /* Nobody is asked to leave here. */
+/* Programs of the model are no services. */
+void td_service_map(int meter_fd)
+{
+	(void)meter_fd;
+}
+
+bool td_service_take(struct td_service_told *ret)
+{
+	(void)ret;
+	return false;
+}
+
+void td_service_again(void)
+{
+}
+
 void td_leave_asked(
 	const struct td_msg_leave *msg, void (*send)(const struct td_msg *msg), uint64_t now_ns)
 {
