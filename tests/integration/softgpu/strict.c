@@ -8,6 +8,7 @@
 #include "softgpu/driver/copy/copy_abi.h"
 #include "softgpu/driver/graph/graph_abi.h"
 
+#include <limits.h>
 #include <fcntl.h>
 #include <pthread.h>
 
@@ -606,7 +607,7 @@ static unsigned open_files(void)
 
 TEST(events_of_several_processes_give_their_files_back)
 {
-	unsigned before;
+	unsigned before, after = UINT_MAX;
 	CUevent event;
 
 	start();
@@ -615,6 +616,13 @@ TEST(events_of_several_processes_give_their_files_back)
 		OK(cuEventCreate(&event, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
 		OK(cuEventDestroy_v2(event));
 	}
-	CHECK_EQ(open_files(), before);
+	/* Another thread, such as a preloaded library's, may have a file open for a moment. */
+	for (int i = 0; i < 200; i++) {
+		after = open_files();
+		if (after <= before)
+			break;
+		usleep(10000);
+	}
+	CHECK(after <= before);
 	end();
 }
