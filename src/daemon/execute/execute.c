@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/execute/actions.h"
+#include "daemon/execute/show.h"
 #include "daemon/memory/capacity.h"
 #include "daemon/memory/fixed.h"
 #include "daemon/memory/host.h"
@@ -36,42 +37,6 @@ static uint64_t host_bytes_shown(const struct td_client *client)
 
 	lacks = demanded > client->device.used ? demanded - client->device.used : 0;
 	return lacks < client->host_bytes ? lacks : client->host_bytes;
-}
-
-/* Policies act on the activity of a GPU. So it is shown where it is asked for. */
-static void show_activity(struct td_node *node)
-{
-	td_metering_gather(node);
-	for (uint32_t i = 0; i < node->shown_count; i++) {
-		const struct td_client *client = node->shown[i];
-
-		node->views[i].sm_activity_ppm =
-			td_metering_shown_ppm(node, client, client->activity.active_ppm);
-	}
-	for (uint32_t i = 0; i < node->gpu_count && td_metering_is_wanted(node); i++) {
-		const struct td_nvml_gpu *listed = td_gpus_find(node, node->gpus[i].uuid);
-		struct td_gpu_view *view = &node->gpu_views[i];
-
-		/* Programs that are not measured count in what NVML tells. */
-		if (td_metering_of_gpu(node, i, &view->sm_activity_ppm)) {
-			view->known |= TD_HAS(SM_ACTIVITY);
-		} else if (listed && listed->known & TD_GPU_KNOWS_SM_ACTIVITY) {
-			view->sm_activity_ppm = listed->sm_activity_ppm;
-			view->known |= TD_HAS(SM_ACTIVITY);
-		}
-	}
-}
-
-static void show_service(const struct td_service *service, struct td_client_view *view)
-{
-	if (!service)
-		return;
-	view->rate_per_s = service->rate_per_s;
-	view->waiting = service->waiting;
-	view->p50_ns = service->p50_ns;
-	view->p99_ns = service->p99_ns;
-	view->objective_ns = service->objective_ns;
-	view->batch = service->batch;
 }
 
 static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_ns)
@@ -143,12 +108,12 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 					    ? 1
 					    : client->activity.core_ppm,
 		};
-		show_service(process->service, &node->views[n]);
+		td_show_service(process->service, &node->views[n]);
 		node->views[n].fresh = td_process_fresh(process, &node->views[n].tries);
 		n++;
 	}
 	node->shown_count = n;
-	show_activity(node);
+	td_show_activity(node);
 	td_view_unite_classes(node->views, n);
 	*view = (struct td_view){
 		node->gpu_views, node->views, node->gpu_count, n, node->options.has};
@@ -660,23 +625,6 @@ static uint64_t execute(struct td_node *node, uint64_t now_ns)
 	return opened || refused ? now_ns : wakeup;
 }
 
-/* The next look at a service is due even if nothing changes. */
-static uint64_t look_at_services(struct td_node *node, uint64_t now_ns)
-{
-	uint64_t wakeup = TD_NEVER;
-	struct td_list *it;
-
-	td_list_for_each (it, &node->processes) {
-		struct td_process *process = td_container_of(it, struct td_process, of_node);
-
-		if (!process->service)
-			continue;
-		td_service_look(process->service, now_ns);
-		wakeup = now_ns + TD_SERVICE_LOOK_NS;
-	}
-	return wakeup;
-}
-
 uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 {
 	const struct td_policy_options options = {
@@ -715,7 +663,7 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 	td_soft_gather(node);
 	alone = td_node_step_alone(node, now_ns);
 	wakeup = alone < wakeup ? alone : wakeup;
-	services = look_at_services(node, now_ns);
+	services = td_services_look(node, now_ns);
 	wakeup = services < wakeup ? services : wakeup;
 	show_others(node);
 	td_abilities_step(node, now_ns);

@@ -1,0 +1,58 @@
+/* See show.h. */
+#include "daemon/execute/show.h"
+
+#include "daemon/node/gpus.h"
+#include "daemon/node/metering.h"
+
+/* The next look is due even if nothing changes. */
+uint64_t td_services_look(struct td_node *node, uint64_t now_ns)
+{
+	uint64_t wakeup = TD_NEVER;
+	struct td_list *it;
+
+	td_list_for_each (it, &node->processes) {
+		struct td_process *process = td_container_of(it, struct td_process, of_node);
+
+		if (!process->service)
+			continue;
+		td_service_look(process->service, now_ns);
+		wakeup = now_ns + TD_SERVICE_LOOK_NS;
+	}
+	return wakeup;
+}
+
+void td_show_service(const struct td_service *service, struct td_client_view *view)
+{
+	if (!service)
+		return;
+	view->rate_per_s = service->rate_per_s;
+	view->waiting = service->waiting;
+	view->p50_ns = service->p50_ns;
+	view->p99_ns = service->p99_ns;
+	view->objective_ns = service->objective_ns;
+	view->batch = service->batch;
+}
+
+/* Policies act on the activity of a GPU. So it is shown where it is asked for. */
+void td_show_activity(struct td_node *node)
+{
+	td_metering_gather(node);
+	for (uint32_t i = 0; i < node->shown_count; i++) {
+		const struct td_client *client = node->shown[i];
+
+		node->views[i].sm_activity_ppm =
+			td_metering_shown_ppm(node, client, client->activity.active_ppm);
+	}
+	for (uint32_t i = 0; i < node->gpu_count && td_metering_is_wanted(node); i++) {
+		const struct td_nvml_gpu *listed = td_gpus_find(node, node->gpus[i].uuid);
+		struct td_gpu_view *view = &node->gpu_views[i];
+
+		/* Programs that are not measured count in what NVML tells. */
+		if (td_metering_of_gpu(node, i, &view->sm_activity_ppm)) {
+			view->known |= TD_HAS(SM_ACTIVITY);
+		} else if (listed && listed->known & TD_GPU_KNOWS_SM_ACTIVITY) {
+			view->sm_activity_ppm = listed->sm_activity_ppm;
+			view->known |= TD_HAS(SM_ACTIVITY);
+		}
+	}
+}

@@ -1,0 +1,16 @@
+/*
+ * The parts of the policies' view that are measured while programs run: the figures of services, and
+ * the activity of SMs.
+ */
+#pragma once
+
+#include "daemon/model/node.h"
+
+/* Looks at the page of each service. Returns when the next look is due; TD_NEVER: there is none. */
+uint64_t td_services_look(struct td_node *node, uint64_t now_ns);
+
+/* Fills in the figures of a service; NULL: the client is none. */
+void td_show_service(const struct td_service *service, struct td_client_view *view);
+
+/* Fills in the SM activity of all clients and GPUs in the view. */
+void td_show_activity(struct td_node *node);
