@@ -86,10 +86,15 @@ bool td_mps_look(const char *directory, struct td_mps_place *ret)
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/" PID_FILE, directory);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	/* Anybody may have made the directory: a link would have us open what he chooses. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
 	if (fd < 0)
 		return false;
-	n = fstat(fd, &st) ? -1 : read(fd, text, sizeof(text) - 1);
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return false;
+	}
+	n = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	*ret = (struct td_mps_place){.pid = n > 0 ? td_mps_parse_list(text) : 0, .uid = st.st_uid};
 	snprintf(ret->directory, sizeof(ret->directory), "%s", directory);
@@ -97,13 +102,20 @@ bool td_mps_look(const char *directory, struct td_mps_place *ret)
 	return true;
 }
 
+/* Another user's control daemon is no reason to have none: anybody could forbid MPS with one. */
+static bool is_trusted(const struct td_mps_place *place)
+{
+	return place->alive && (place->uid == 0 || place->uid == geteuid());
+}
+
 bool td_mps_foreign(const char *own, struct td_mps_place *ret)
 {
 	const char *set = getenv(PIPE_VARIABLE);
 
-	if (set && *set && strncmp(set, own, strlen(own)) && td_mps_look(set, ret) && ret->alive)
+	if (set && *set && strncmp(set, own, strlen(own)) && td_mps_look(set, ret) &&
+		is_trusted(ret))
 		return true;
-	return td_mps_look(DEFAULT_DIRECTORY, ret) && ret->alive;
+	return td_mps_look(DEFAULT_DIRECTORY, ret) && is_trusted(ret);
 }
 
 /* -- commands -- */
@@ -309,19 +321,33 @@ static void clear(const struct td_mpsd *mps)
 	}
 }
 
+/* Makes a directory, or takes one that nobody else can write to. */
+static int make_directory(const char *path, mode_t mode)
+{
+	struct stat st;
+
+	if (!mkdir(path, mode))
+		return 0;
+	if (errno != EEXIST || lstat(path, &st))
+		return -errno;
+	if (!S_ISDIR(st.st_mode))
+		return -ENOTDIR;
+	return st.st_uid == geteuid() && !(st.st_mode & 022) ? 0 : -EPERM;
+}
+
 /* Makes the directory and the one above it. Under root other users' programs find it, too. */
 static int make_directories(const struct td_mpsd *mps)
 {
 	mode_t mode = geteuid() ? 0700 : 0755;
 	char above[TD_MPS_PATH], *slash;
+	int r;
 
 	snprintf(above, sizeof(above), "%s", mps->directory);
 	slash = strrchr(above, '/');
 	if (slash)
 		*slash = 0;
-	if (mkdir(above, mode) < 0 && errno != EEXIST)
-		return -errno;
-	return mkdir(mps->directory, mode) < 0 && errno != EEXIST ? -errno : 0;
+	r = make_directory(above, mode);
+	return r ? r : make_directory(mps->directory, mode);
 }
 
 static void start(struct td_mpsd *mps, uint64_t now_ns)

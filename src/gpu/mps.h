@@ -99,7 +99,7 @@ struct td_mps_place {
 /* Looks at that directory. False if there is no pid file. */
 bool td_mps_look(const char *directory, struct td_mps_place *ret);
 /*
- * Is there a control daemon that this process, or any program without our environment, would find:
+ * Is there a control daemon of root's or of our user's that any program would find without our help:
  * in $CUDA_MPS_PIPE_DIRECTORY, unless that is below the directory `own`, or in the default one?
  */
 bool td_mps_foreign(const char *own, struct td_mps_place *ret);

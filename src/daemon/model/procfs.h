@@ -44,6 +44,13 @@ bool td_procfs_parse_freezer(const char *text);
 /* Returns 0, or -errno if the process is gone or not visible here. */
 int td_procfs_stat(pid_t pid, struct td_procfs_stat *ret);
 
+/*
+ * Returns the start time of the process that has this number now, if it is of that user (by its
+ * real or effective uid); else 0. Called when a connection is accepted, it keeps the number from
+ * standing for somebody else's process later.
+ */
+uint64_t td_procfs_start_ticks(pid_t pid, uid_t uid);
+
 /* Combines the state in its stat and its control groups. */
 enum td_stop td_procfs_stop(pid_t pid, const struct td_procfs_stat *stat);
 
@@ -55,6 +62,6 @@ int td_procfs_pidfd(int socket, pid_t pid);
 
 /*
  * Sends a signal to the process at the other end of the socket: never to a later one that has its
- * number. start_ticks: td_procfs_stat of it, 0 if not known. 0 or -errno; -ESRCH: it has ended.
+ * number. start_ticks: td_procfs_start_ticks() of it, 0 if not known. 0 or -errno; -ESRCH: it has ended.
  */
 int td_procfs_signal(int socket, pid_t pid, uint64_t start_ticks, int signal);

@@ -232,10 +232,6 @@ static bool can_watch(void)
 
 static void watch_process(struct td_peer *peer)
 {
-	struct td_procfs_stat stat;
-
-	if (!td_procfs_stat(peer->pid, &stat))
-		peer->start_ticks = stat.start_ticks;
 	if (!can_watch())
 		return;
 	peer->end = (struct td_source){td_procfs_pidfd(peer->source.fd, peer->pid), process_ended};
@@ -476,6 +472,8 @@ static void listener_ready(struct td_source *source, uint32_t events)
 	td_peer_init_unread(peer);
 	peer->pid = credentials.pid;
 	peer->uid = credentials.uid;
+	/* Now, not at HELLO: by then the number can be another user's process. */
+	peer->start_ticks = td_procfs_start_ticks(peer->pid, peer->uid);
 	if (td_loop_add(server->loop, &peer->source) < 0)
 		goto err_free;
 	td_list_init(&peer->waiting);

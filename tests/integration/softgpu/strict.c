@@ -9,6 +9,7 @@
 #include "softgpu/driver/graph/graph_abi.h"
 
 #include <limits.h>
+#include <unistd.h>
 #include <fcntl.h>
 #include <pthread.h>
 

@@ -257,6 +257,23 @@ TEST(a_stale_pid_file_is_no_daemon)
 	end();
 }
 
+TEST(files_that_others_made_are_not_followed)
+{
+	struct td_mps_place place;
+	char link[160], target[160];
+
+	begin();
+	snprintf(link, sizeof(link), "%s/planted", root);
+	snprintf(target, sizeof(target), "%s/planted/nvidia-cuda-mps-control.pid", root);
+	CHECK_EQ(mkdir(link, 0700), 0);
+	CHECK_EQ(symlink("/proc/self/stat", target), 0);
+	CHECK(!td_mps_look(link, &place));
+	CHECK_EQ(unlink(target), 0);
+	CHECK_EQ(mkfifo(target, 0600), 0);
+	CHECK(!td_mps_look(link, &place));
+	end();
+}
+
 TEST(somebody_elses_is_found_by_the_environment_unless_it_is_ours)
 {
 	struct td_mps_place place;

@@ -124,3 +124,18 @@ TEST(a_process_is_seen_to_run_to_stop_and_to_end)
 	close(pair[0]);
 	close(pair[1]);
 }
+
+TEST(a_number_stands_for_its_user_alone)
+{
+	struct td_procfs_stat own;
+	pid_t child = fork();
+	int status;
+
+	if (!child)
+		_exit(0);
+	CHECK_EQ(td_procfs_stat(getpid(), &own), 0);
+	CHECK_EQ(td_procfs_start_ticks(getpid(), getuid()), own.start_ticks);
+	CHECK_EQ(td_procfs_start_ticks(getpid(), getuid() + 12345), 0);
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	CHECK_EQ(td_procfs_start_ticks(child, getuid()), 0);
+}
