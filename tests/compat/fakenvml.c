@@ -17,7 +17,11 @@
 
 #define GPUS 3
 
-/* Processes 1000, 1001, ... and among them the pid that the test sets. */
+/*
+ * Processes OTHERS, OTHERS + 1, ... and among them the pid that the test sets. No process has such
+ * a pid: Linux gives out none from 1 << 22 on.
+ */
+#define OTHERS (1u << 22)
 API unsigned fake_process_count = 5;
 API unsigned fake_own_pid;
 API int fake_result; /* what every call returns, if not success */
@@ -147,7 +151,7 @@ static nvmlReturn_t list(unsigned *count, void *rows, size_t size)
 		/* the own one in the middle and at the end */
 		unsigned own = i == fake_process_count / 2 || i == fake_process_count - 1;
 		nvmlProcessInfo_v2_t row = {
-			own ? fake_own_pid : 1000 + i, 10 * i, NVML_NO_INSTANCE, i};
+			own ? fake_own_pid : OTHERS + i, 10 * i, NVML_NO_INSTANCE, i};
 
 		memcpy((char *)rows + i * size, &row, size);
 	}
@@ -182,7 +186,7 @@ static nvmlReturn_t sessions(unsigned *count, void *rows, size_t size)
 	if (room < fake_process_count)
 		return NVML_ERROR_INSUFFICIENT_SIZE;
 	for (unsigned i = 0; i < fake_process_count; i++) {
-		unsigned row[2] = {i, i == fake_process_count / 2 ? fake_own_pid : 1000 + i};
+		unsigned row[2] = {i, i == fake_process_count / 2 ? fake_own_pid : OTHERS + i};
 
 		memcpy((char *)rows + i * size, row, sizeof(row));
 	}
@@ -224,7 +228,7 @@ nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(
 	for (unsigned i = 0; i < fake_process_count; i++)
 		info->procUtilArray[i] =
 			(nvmlProcessUtilizationInfo_v1_t){.timeStamp = info->lastSeenTimeStamp + i,
-				.pid = i == fake_process_count / 2 ? fake_own_pid : 1000 + i};
+				.pid = i == fake_process_count / 2 ? fake_own_pid : OTHERS + i};
 	return fake_result;
 }
 
@@ -318,7 +322,7 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
 		return NVML_ERROR_INSUFFICIENT_SIZE;
 	for (unsigned i = 0; i < fake_process_count; i++)
 		rows[i] = (nvmlProcessUtilizationSample_t){
-			i == fake_process_count / 2 ? fake_own_pid : 1000 + i, since + i, i, 0, 0,
+			i == fake_process_count / 2 ? fake_own_pid : OTHERS + i, since + i, i, 0, 0,
 			0};
 	return NVML_SUCCESS;
 }

@@ -373,7 +373,7 @@ CASE(and_no_others_in_any_other_form)
 	count = ROOM;
 	EXPECT(!nvml.nvmlDeviceGetFBCSessions(gpu(0), &count, captures));
 	EXPECT(count == 1 && captures[0].pid == own && captures[0].sessionId == 2);
-	EXPECT(nvml.nvmlDeviceGetAccountingStats(gpu(0), 1000, &stats) == NVML_ERROR_NOT_FOUND);
+	EXPECT(nvml.nvmlDeviceGetAccountingStats(gpu(0), 1u << 22, &stats) == NVML_ERROR_NOT_FOUND);
 	EXPECT(!stats && !nvml.nvmlDeviceGetAccountingStats(gpu(0), own, &stats) && stats == own);
 	EXPECT(!nvml.nvmlDeviceGetConfComputeProtectedMemoryUsage(gpu(0), &memory));
 	EXPECT(memory.total == 300);
@@ -388,7 +388,7 @@ CASE(others_see_all)
 	{                                                                                          \
 		row rows[ROOM];                                                                    \
 		count = ROOM;                                                                      \
-		EXPECT(!nvml.name(gpu(0), &count, rows) && count == 5 && rows[0].pid == 1000);     \
+		EXPECT(!nvml.name(gpu(0), &count, rows) && count == 5 && rows[0].pid == 1u << 22); \
 		count = 4;                                                                         \
 		EXPECT(nvml.name(gpu(0), &count, rows) == NVML_ERROR_INSUFFICIENT_SIZE);           \
 	}
