@@ -198,7 +198,7 @@ static bool is_drained(const struct td_job *job)
 	return true;
 }
 
-/* Of those that are not begun by endings.c: is what was asked for so? */
+/* Returns whether an action that endings.c does not begin has had its effect. */
 static bool is_so(const struct td_node *node, const struct td_act *act)
 {
 	const struct td_job *job;
@@ -343,7 +343,7 @@ static void plan_one(struct td_node *node, const struct td_action *action, uint6
 		act->is_named = true;
 }
 
-/* What the policy before it has paused is not its. */
+/* A pause of one policy does not outlast it: the next one decides anew. */
 static void change_policy(struct td_node *node, uint64_t now_ns)
 {
 	struct td_list *it;
