@@ -142,6 +142,12 @@ static bool take_sample(struct td_sampler *sampler)
 
 enum due { DUE_QUIT, DUE_SAMPLE, DUE_GLANCE };
 
+/* lock is held. The first sample is due at once, whatever the clock says after a boot. */
+static uint64_t next_sample_ns(const struct td_sampler *sampler)
+{
+	return sampler->sample.time_ns ? sampler->sample.time_ns + sampler->period_ns : 0;
+}
+
 /* lock is held. When the next glance is due, if that is before the next sample. */
 static uint64_t glance_due_ns(const struct td_sampler *sampler, uint64_t due_ns)
 {
@@ -157,7 +163,7 @@ static enum due wait_until_due(struct td_sampler *sampler)
 	enum due due_is = DUE_SAMPLE;
 
 	while (!sampler->quit && !sampler->asked) {
-		uint64_t sample_ns = sampler->sample.time_ns + sampler->period_ns,
+		uint64_t sample_ns = next_sample_ns(sampler),
 			 due_ns = glance_due_ns(sampler, sample_ns);
 		struct timespec due = {
 			(time_t)(due_ns / TD_NS_PER_S), (long)(due_ns % TD_NS_PER_S)};
