@@ -183,22 +183,6 @@ static void check_place(const struct sayer *to, const char *directory)
 	to->say(to->arg, place.alive && (!place.uid || place.uid == geteuid()), text);
 }
 
-static bool is_on_path(const char *program)
-{
-	const char *path = getenv("PATH");
-	char name[PATH_MAX];
-
-	while (path && *path) {
-		size_t len = strcspn(path, ":");
-
-		snprintf(name, sizeof(name), "%.*s/%s", (int)len, path, program);
-		if (!access(name, X_OK))
-			return true;
-		path += len + (path[len] == ':');
-	}
-	return false;
-}
-
 /* Returns the reason why MPS cannot serve a GPU, by its compute mode and age; "": it can. */
 static void check_device(const struct sayer *to, int device, int mode, int major)
 {
@@ -287,7 +271,7 @@ void td_cli_check_mps(void (*say)(void *arg, bool ok, const char *text), void *a
 		check_place(&to, set);
 	if (!set || strcmp(set, DEFAULT_PIPE))
 		check_place(&to, DEFAULT_PIPE);
-	if (!is_on_path(TD_MPS_PROGRAM)) {
+	if (!td_mps_is_installed()) {
 		say(arg, true, "none: " TD_MPS_PROGRAM " is not on the PATH");
 		return;
 	}

@@ -52,6 +52,29 @@ bool td_mps_parse_fault(const char *text)
 	return !strncmp(text, "FAULT", 5);
 }
 
+bool td_mps_is_installed(void)
+{
+	const char *path = getenv("PATH");
+	char name[PATH_MAX];
+
+	while (path && *path) {
+		size_t len = strcspn(path, ":");
+
+		snprintf(name, sizeof(name), "%.*s/" TD_MPS_PROGRAM, (int)len, path);
+		if (!access(name, X_OK))
+			return true;
+		path += len + (path[len] == ':');
+	}
+	return false;
+}
+
+uint64_t td_mpsd_started_ns(const struct td_mpsd *mps)
+{
+	if (!mps->control)
+		return 0;
+	return mps->server_ns > mps->started_ns ? mps->server_ns : mps->started_ns;
+}
+
 /* -- directories -- */
 
 /*
@@ -373,7 +396,7 @@ static void start(struct td_mpsd *mps, uint64_t now_ns)
 	call(mps, TD_MPS_START, "", now_ns);
 }
 
-static void take_server(struct td_mpsd *mps, pid_t pid)
+static void take_server(struct td_mpsd *mps, pid_t pid, uint64_t now_ns)
 {
 	if (pid == mps->server)
 		return;
@@ -381,10 +404,12 @@ static void take_server(struct td_mpsd *mps, pid_t pid)
 	if (!pid)
 		return;
 	mps->server_fd = open_pidfd(pid);
-	if (mps->server_fd >= 0 && !watch(mps, mps->server_fd))
-		mps->server = pid;
-	else
+	if (mps->server_fd < 0 || watch(mps, mps->server_fd)) {
 		close_fd(&mps->server_fd);
+		return;
+	}
+	mps->server = pid;
+	mps->server_ns = now_ns;
 }
 
 /* Handles the result of a command. */
@@ -404,7 +429,7 @@ static void finish(
 			fail(mps, now_ns, *text ? text : "it ended at once");
 		break;
 	case TD_MPS_LIST:
-		take_server(mps, good ? td_mps_parse_list(text) : 0);
+		take_server(mps, good ? td_mps_parse_list(text) : 0, now_ns);
 		mps->state = mps->server ? mps->state : TD_MPSD_READY;
 		if (!mps->server)
 			break;
@@ -436,10 +461,21 @@ static void check_call(struct td_mpsd *mps, uint64_t now_ns)
 	finish(mps, what, WIFEXITED(status) && !WEXITSTATUS(status), text, now_ns);
 }
 
+/* Its clients have lost their contexts. The control daemon starts another one for who comes next. */
+static void server_has_ended(struct td_mpsd *mps, uint64_t now_ns)
+{
+	lose_server(mps);
+	if (mps->state != TD_MPSD_READY)
+		return;
+	mps->state = TD_MPSD_FAULT;
+	mps->look_ns = now_ns + LOOK_NS;
+	snprintf(mps->why, sizeof(mps->why), "the server has ended: see server.log");
+}
+
 static void check_processes(struct td_mpsd *mps, uint64_t now_ns)
 {
 	if (has_ended(mps->server_fd))
-		lose_server(mps);
+		server_has_ended(mps, now_ns);
 	if (!has_ended(mps->control_fd))
 		return;
 	lose_control(mps);

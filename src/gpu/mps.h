@@ -32,7 +32,7 @@ enum td_mpsd_state {
 	TD_MPSD_OFF,
 	TD_MPSD_STARTING,
 	TD_MPSD_READY,
-	TD_MPSD_FAULT, /* a client's fault: nobody new until the clients are gone */
+	TD_MPSD_FAULT, /* a client's fault: nobody new until they are gone; or its server has died */
 	TD_MPSD_STOPPING,
 	TD_MPSD_FAILED,
 	TD_MPSD_STATE_N,
@@ -62,7 +62,7 @@ struct td_mpsd {
 	} call;                     /* the command that runs */
 	uint64_t retry_ns, look_ns; /* when it is started, or asked, next */
 	uint32_t failures;          /* starts or lives that failed, since one lasted */
-	uint64_t started_ns;
+	uint64_t started_ns, server_ns; /* when the control daemon, and its server, were found */
 };
 
 /* The directory must be one that is private to this daemon and GPU. 0 or -errno. */
@@ -79,6 +79,12 @@ void td_mpsd_restart(struct td_mpsd *mps);
 int td_mpsd_fd(const struct td_mpsd *mps);
 /* Goes on as far as it can without waiting. Returns when to be called again, UINT64_MAX: never. */
 uint64_t td_mpsd_step(struct td_mpsd *mps, uint64_t now_ns);
+
+/* When the present control daemon was started, or its server if that is younger; 0: none runs. */
+uint64_t td_mpsd_started_ns(const struct td_mpsd *mps);
+
+/* Is the control program on the PATH? */
+bool td_mps_is_installed(void);
 
 /* "off", "starting", "ready", "fault", "stopping", "failed". */
 const char *td_mpsd_state_name(enum td_mpsd_state state);

@@ -3,11 +3,10 @@ import signal
 
 from world import *
 
-ABLE = {"tandem", "nvshare", "timeshare", "antman"}
+ABLE = {"tandem", "nvshare", "timeshare", "antman", "muxflow"}
 # By what NVML of the software GPU tells, libraries can do, and nobody is there to do.
 LACKS = {
-    "muxflow": {"HEALTH", "SM_SHARE", "RESTART"},
-    "mudi": {"PROFILES", "SM_SHARE", "SHADOW"},
+    "mudi": {"PROFILES", "SHADOW"},
     "dcuda": {"PRIORITY", "MIGRATION"},
 }
 
@@ -43,9 +42,9 @@ def one_that_lacks_something_is_refused_with_all_of_it():
     with World() as world:
         assert with_a_daemon(world).returncode == 0
         rows = policies(world)
-        done = world.call(TANDEM, "set", "policy=muxflow")
-        assert done.returncode == 125 and '"muxflow"' in done.stderr, done
-        for text in ("see Xid errors and the state of MPS", "hold a job to a share of the SMs"):
+        done = world.call(TANDEM, "set", "policy=dcuda")
+        assert done.returncode == 125 and '"dcuda"' in done.stderr, done
+        for text in ("prefer one job's kernels to another's", "move a running job"):
             assert text in done.stderr, done.stderr
         assert policies(world) == rows
         assert world.call(TANDEM, "set", "policy=nvshare").returncode == 0
@@ -66,6 +65,20 @@ def one_that_is_given_at_the_start_waits_for_what_it_needs():
             daemon.wait()
 
 
+def muxflow_needs_mps():
+    with World() as world:
+        assert with_a_daemon(world).returncode == 0
+        assert world.call(TANDEM, "set", "mps=off").returncode == 0
+        assert {lack["ability"] for lack in policies(world)["muxflow"]["lacks"]} == {"SM_SHARE"}
+        done = world.call(TANDEM, "set", "policy=muxflow")
+        assert done.returncode == 125 and "hold a job to a share of the SMs" in done.stderr, done
+        assert world.call(TANDEM, "set", "mps=auto").returncode == 0
+        assert world.call(TANDEM, "set", "policy=muxflow").returncode == 0
+        assert policies(world)["muxflow"]["state"] == "decides"
+        until(lambda: json.loads(world.call(TANDEM, "gpu", "--json").stdout)[0]["mps"] == "ready",
+              "MPS is ready")
+
+
 if __name__ == "__main__":
     run_cases([each_policy_says_what_it_lacks, one_that_lacks_something_is_refused_with_all_of_it,
-               one_that_is_given_at_the_start_waits_for_what_it_needs])
+               one_that_is_given_at_the_start_waits_for_what_it_needs, muxflow_needs_mps])

@@ -51,8 +51,7 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 			(struct td_gpu_view){.capacity_bytes = node->gpus[i].capacity_bytes,
 				.handover_ns = node->gpus[i].handover_ns};
 		if (node->gpus[i].used)
-			td_abilities_show_gpu(
-				td_gpus_find(node, node->gpus[i].uuid), &node->gpu_views[i]);
+			td_abilities_show_gpu(node, node->gpus[i].uuid, &node->gpu_views[i]);
 	}
 	td_list_for_each (it, &node->clients) {
 		struct td_client *client = client_at(it);
@@ -636,7 +635,8 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 		.swap_share_long_ppm = node->options.swap_share_long_ppm,
 		.quantum_long_ns = node->options.quantum_long_ns,
 	};
-	struct td_plan plan = {.grants = node->grants,
+	struct td_plan plan = {.verdicts = node->verdicts,
+		.grants = node->grants,
 		.actions = node->actions,
 		.action_max = TD_ACTION_MAX,
 		.next_wakeup_ns = TD_NEVER};
@@ -669,6 +669,7 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 	td_abilities_step(node, now_ns);
 	td_actions_step(node, now_ns);
 	fill_view(node, &view, now_ns);
+	memset(node->verdicts, 0, sizeof(node->verdicts));
 	node->policy->step(node->policy_state, &options, &view, now_ns, &plan);
 	td_actions_plan(node, &plan, now_ns);
 	exchanges = execute(node, now_ns);

@@ -62,6 +62,14 @@ struct td_ceiling {
 	uint64_t device_bytes, all_bytes;
 };
 
+/* What is known of MPS on a GPU, by who looks after it. */
+struct td_mps_seen {
+	enum td_mps state;
+	bool can_serve; /* programs get there by it, or will when a policy asks for it */
+	bool hangs;     /* work is in flight, and nothing of it ends */
+	uint64_t started_ns; /* the present control daemon or server, whichever is younger */
+};
+
 struct td_node_io {
 	/* Queues a message to the process's connection. A connection that cannot take it is closed by peer.c later. */
 	void (*send)(void *peer, const struct td_msg *msg);
@@ -86,6 +94,8 @@ struct td_node_io {
 	void (*acted)(void *arg, const struct td_act *act);
 	/* Writes the ceilings of a slot (UINT64_MAX: none), and returns what the process has claimed there. NULL: cannot. */
 	struct td_ceiling (*ceiling)(void *peer, uint32_t slot, const struct td_ceiling *ceiling);
+	/* Looks at MPS on the GPU. False: nobody looks after it there. NULL: nobody does anywhere. */
+	bool (*mps)(void *arg, const uint8_t *uuid, struct td_mps_seen *ret);
 };
 
 /* Can a GPU's driver map memory of the host for it? As a program whose memory can move has said. */
@@ -304,6 +314,7 @@ struct td_node {
 	void *policy_state;
 	const struct td_policy *policy; /* whose state that is */
 	struct td_gpu_view gpu_views[TD_GPU_MAX];
+	struct td_gpu_verdict verdicts[TD_GPU_MAX]; /* of the last step */
 	struct td_client_view views[TD_CLIENT_MAX];
 	struct td_grant grants[TD_CLIENT_MAX];
 	struct td_client *shown[TD_CLIENT_MAX]; /* whose rows those are */

@@ -7,6 +7,7 @@
 
 #include "daemon/model/job.h"
 #include "daemon/model/node.h"
+#include "daemon/node/gpus.h"
 #include "proto/orders.h"
 
 /* Each library tells steps, counts requests, and holds its program to a duty and to a batch. */
@@ -71,10 +72,30 @@ static uint32_t by_supervisors(const struct td_node *node)
 	return has;
 }
 
+/* Without NVML nobody tells of Xid errors. */
+static bool has_health(
+	const struct td_node *node, const struct td_nvml_gpu *listed, struct td_mps_seen *ret)
+{
+	*ret = (struct td_mps_seen){0};
+	return !listed->lost && node->io.mps && node->io.mps(node->io.arg, listed->uuid, ret);
+}
+
+/* One GPU is enough: each has a bit of its own in the view. */
+static uint32_t by_mps(const struct td_node *node)
+{
+	struct td_mps_seen seen;
+	uint32_t has = 0;
+
+	for (uint32_t i = 0; i < node->listed_count; i++)
+		if (has_health(node, &node->listed[i], &seen))
+			has |= TD_HAS(HEALTH) | (seen.can_serve ? TD_HAS(SM_SHARE) : 0);
+	return has;
+}
+
 static uint32_t of_node(const struct td_node *node)
 {
 	return BY_LIBRARY | BY_DAEMON | (node->options.meter == TD_METER_OFF ? 0 : BY_METER) |
-	       figures_of_gpus(node) | by_supervisors(node) |
+	       figures_of_gpus(node) | by_supervisors(node) | by_mps(node) |
 	       (has_host_memory(node) ? TD_HAS(HOST_MEMORY) : 0);
 }
 
@@ -122,10 +143,29 @@ void td_abilities_step(struct td_node *node, uint64_t now_ns)
 	adopt_policy(node, now_ns);
 }
 
-void td_abilities_show_gpu(const struct td_nvml_gpu *listed, struct td_gpu_view *view)
+static void show_health(
+	const struct td_node *node, const struct td_nvml_gpu *listed, struct td_gpu_view *view)
 {
+	struct td_mps_seen seen;
+
+	if (!has_health(node, listed, &seen))
+		return;
+	view->known |= TD_HAS(HEALTH);
+	view->xid = listed->xid;
+	view->xid_ns = listed->xid_ns;
+	view->mps = seen.state;
+	view->mps_started_ns = seen.started_ns;
+	view->hangs = seen.hangs;
+}
+
+void td_abilities_show_gpu(
+	const struct td_node *node, const uint8_t *uuid, struct td_gpu_view *view)
+{
+	const struct td_nvml_gpu *listed = td_gpus_find(node, uuid);
+
 	if (!listed || listed->lost)
 		return;
+	show_health(node, listed, view);
 	for (size_t i = 0; i < sizeof(figures) / sizeof(*figures); i++)
 		if (listed->known & figures[i].known)
 			view->known |= figures[i].has;

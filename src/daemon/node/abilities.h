@@ -10,7 +10,6 @@
 
 struct td_client;
 struct td_node;
-struct td_nvml_gpu;
 struct td_gpu_view;
 struct td_policy;
 
@@ -27,8 +26,9 @@ void td_abilities_step(struct td_node *node, uint64_t now_ns);
 /* TD_HAS bits of one client, once the views of its GPU are filled. */
 uint32_t td_abilities_of(const struct td_node *node, const struct td_client *client);
 
-/* Fills in NVML's figures of the GPU for policies. NULL: there are none. */
-void td_abilities_show_gpu(const struct td_nvml_gpu *listed, struct td_gpu_view *view);
+/* Fills in what NVML and MPS tell of the GPU, for policies. */
+void td_abilities_show_gpu(
+	const struct td_node *node, const uint8_t *uuid, struct td_gpu_view *view);
 
 /* "This node cannot see the steps of a job: no job tells them." Returns buf. */
 char *td_abilities_sentence(uint32_t bit, char *buf, size_t len);

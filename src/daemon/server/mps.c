@@ -122,16 +122,42 @@ static void tell(const struct td_mps_table *table, struct td_mps_gpu *gpu, uint6
 	event(table, gpu->uuid, now_ns, detail);
 }
 
-static void look_for_foreign(struct td_mps_table *table, uint64_t now_ns)
+bool td_mps_table_seen(
+	const struct td_mps_table *table, const uint8_t *uuid, struct td_mps_seen *ret)
+{
+	static const enum td_mps states[TD_MPSD_STATE_N] = {
+		[TD_MPSD_OFF] = TD_MPS_OFF,
+		[TD_MPSD_READY] = TD_MPS_ON,
+		[TD_MPSD_FAULT] = TD_MPS_FAILED,
+		[TD_MPSD_FAILED] = TD_MPS_FAILED,
+	};
+	const struct td_nvml_gpu *listed = td_gpus_find(table->node, uuid);
+	const struct td_mps_gpu *gpu = find(table, uuid);
+
+	if (table->has_foreign || !listed || listed->mig)
+		return false;
+	*ret = (struct td_mps_seen){.state = TD_MPS_OFF,
+		.can_serve = table->is_installed && table->node->options.mps != TD_MPS_OPTION_OFF};
+	if (gpu) {
+		ret->state = states[gpu->mps.state];
+		ret->started_ns = td_mpsd_started_ns(&gpu->mps);
+	}
+	return true;
+}
+
+static void look_for_foreign(struct td_mps_table *table, bool wanted, uint64_t now_ns)
 {
 	static const uint8_t none[16];
-	bool had = table->has_foreign;
 	char detail[256];
 
 	table->look_ns = now_ns + LOOK_NS;
+	table->is_installed = td_mps_is_installed();
 	table->has_foreign = td_mps_foreign(table->root, &table->foreign);
-	if (!table->has_foreign || had)
+	if (!table->has_foreign)
+		table->told_foreign = false;
+	if (!table->has_foreign || !wanted || table->told_foreign)
 		return;
+	table->told_foreign = true;
 	snprintf(detail, sizeof(detail),
 		"the control daemon of process %d in %s is left alone, and none is started",
 		(int)table->foreign.pid, table->foreign.directory);
@@ -143,8 +169,8 @@ uint64_t td_mps_table_turn(struct td_mps_table *table, uint64_t now_ns)
 	bool wanted = is_wanted(&table->node->options);
 	uint64_t next_ns = UINT64_MAX;
 
-	if (wanted && now_ns >= table->look_ns)
-		look_for_foreign(table, now_ns);
+	if (now_ns >= table->look_ns)
+		look_for_foreign(table, wanted, now_ns);
 	for (uint32_t i = 0; wanted && !table->has_foreign && i < table->node->listed_count; i++) {
 		const struct td_nvml_gpu *listed = &table->node->listed[i];
 

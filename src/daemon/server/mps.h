@@ -17,7 +17,7 @@ struct td_mps_table {
 	char root[TD_MPS_PATH]; /* each GPU has a directory in it; "": the path is too long */
 	struct td_mps_gpu *gpus[TD_NVML_GPU_MAX];
 	uint32_t count;
-	bool has_foreign;
+	bool has_foreign, told_foreign, is_installed;
 	struct td_mps_place foreign;
 	uint64_t look_ns; /* for a foreign one, next */
 };
@@ -30,6 +30,13 @@ void td_mps_table_deinit(struct td_mps_table *table);
 
 /* Starts, asks and ends. Returns when to be called again, UINT64_MAX: never. */
 uint64_t td_mps_table_turn(struct td_mps_table *table, uint64_t now_ns);
+
+/*
+ * Looks at MPS on that GPU, for policies. False: nobody looks after it, as the GPU is divided, or
+ * there is a control daemon that is not ours.
+ */
+bool td_mps_table_seen(
+	const struct td_mps_table *table, const uint8_t *uuid, struct td_mps_seen *ret);
 
 /*
  * Fills in the state for that GPU and, while it is ready, the pipe directory, else the reason. "":

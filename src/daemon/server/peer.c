@@ -150,6 +150,13 @@ static int node_claim(void *arg, const uint8_t *uuid, struct td_err *err)
 	return td_gpu_locks_take(&server->gpu_locks, server->node.options.locks, uuid, err);
 }
 
+static bool node_mps(void *arg, const uint8_t *uuid, struct td_mps_seen *ret)
+{
+	const struct td_server *server = arg;
+
+	return td_mps_table_seen(&server->mps, uuid, ret);
+}
+
 static void node_release(void *arg, const uint8_t *uuid)
 {
 	td_gpu_locks_release(&((struct td_server *)arg)->gpu_locks, uuid);
@@ -624,7 +631,8 @@ int td_server_init(
 		.stop = node_stop,
 		.signal = node_signal,
 		.acted = node_acted,
-		.ceiling = node_ceiling};
+		.ceiling = node_ceiling,
+		.mps = node_mps};
 	int r;
 
 	memset(server, 0, sizeof(*server));

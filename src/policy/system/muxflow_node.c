@@ -8,7 +8,7 @@
  *     is not accepted; with that duty, at most the memory quota, and the SMs that the online
  *     workloads leave by their own activity
  *   a GPU whose health has failed: its MPS server is reset, offline work is evicted, and the rest
- *     is restarted, online jobs first
+ *     is restarted where somebody can do that, online jobs first
  *
  * A GPU without an online job has nothing to protect: its offline work has no bound. While the
  * figures are not known offline work stands still, but is not evicted: a GPU that cannot be watched
@@ -180,6 +180,7 @@ static void act(const struct td_view *view, const struct present *present, struc
 			const struct present *here = &present[client->gpu];
 
 			if (client->class != class || here->health != TD_HEALTH_FAILED ||
+				!(client->has & TD_HAS(RESTART)) ||
 				(class == TD_CLASS_BESTEFFORT && here->online))
 				continue;
 			td_plan_act(plan, &(struct td_action){TD_ACTION_RESTART, client->id, 0, 0});
@@ -259,7 +260,7 @@ const struct td_policy td_policy_muxflow = {
 	.summary = "one offline job beside the online ones, held back by the load and the health "
 		   "of the GPU",
 	.needs = TD_HAS(UTILISATION) | TD_HAS(SM_ACTIVITY) | TD_HAS(HEALTH) | TD_HAS(DUTY) |
-		 TD_HAS(SM_SHARE) | TD_HAS(EVICTION) | TD_HAS(RESTART),
+		 TD_HAS(SM_SHARE) | TD_HAS(EVICTION),
 	.state_bytes = sizeof(struct muxflow),
 	.step = muxflow_step,
 	.forget_gpu = forget_gpu,

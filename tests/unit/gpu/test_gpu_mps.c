@@ -156,6 +156,34 @@ TEST(a_faulty_server_is_seen_and_its_end)
 	end();
 }
 
+TEST(the_death_of_a_server_is_a_fault)
+{
+	pid_t server = fork();
+	uint64_t before_ns;
+	char text[32];
+
+	if (!server) {
+		pause();
+		_exit(0);
+	}
+	begin();
+	td_mpsd_want(&mps, true);
+	until(TD_MPSD_READY);
+	before_ns = td_mpsd_started_ns(&mps);
+	snprintf(text, sizeof(text), "%d\n", (int)server);
+	write_file("mps/0/servers", text, 0644);
+	write_file("mps/0/status", "ACTIVE\n", 0644);
+	while (!mps.server)
+		until(TD_MPSD_READY);
+	CHECK(td_mpsd_started_ns(&mps) > before_ns);
+	write_file("mps/0/servers", "", 0644);
+	kill(server, SIGKILL);
+	until(TD_MPSD_FAULT);
+	CHECK_STR(mps.why, "the server has ended: see server.log");
+	until(TD_MPSD_READY);
+	end();
+}
+
 TEST(one_that_dies_is_started_again)
 {
 	char text[16];

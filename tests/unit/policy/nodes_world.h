@@ -63,6 +63,7 @@ __attribute__((unused)) static struct td_client_view *add(
 		.group = group,
 		.class = class,
 		.weight = 1,
+		.has = TD_HAS_ALL,
 		.wants = true,
 		.wants_since_ns = node.now,
 		.phase = TD_PHASE_CLOSED,

@@ -49,6 +49,43 @@ TEST(what_nvml_tells_of_each_gpu_is_an_ability)
 	CHECK_EQ(w.node.gpu_views[0].known, 0);
 }
 
+static struct td_mps_seen seen;
+static bool somebody_looks;
+
+static bool look_at_mps(void *arg, const uint8_t *uuid, struct td_mps_seen *ret)
+{
+	(void)arg;
+	(void)uuid;
+	*ret = seen;
+	return somebody_looks;
+}
+
+TEST(mps_gives_health_and_sm_shares)
+{
+	const uint32_t both = TD_HAS(HEALTH) | TD_HAS(SM_SHARE);
+
+	begin();
+	w.node.io.mps = look_at_mps;
+	(void)spilling_program(0, "a", MIB);
+	somebody_looks = true;
+	seen = (struct td_mps_seen){.state = TD_MPS_OFF};
+	(void)td_node_step(&w.node, w.now);
+	/* Without NVML nobody tells of Xid errors. */
+	CHECK_EQ(w.node.options.has & both, 0);
+	nvml_says(TD_GPU_KNOWS_UTILISATION);
+	CHECK_EQ(w.node.options.has & both, TD_HAS(HEALTH));
+	seen = (struct td_mps_seen){TD_MPS_ON, true, true, w.now};
+	(void)td_node_step(&w.node, w.now);
+	CHECK_EQ(w.node.options.has & both, both);
+	CHECK(w.node.gpu_views[0].known & TD_HAS(HEALTH) && w.node.gpu_views[0].hangs);
+	CHECK_EQ(w.node.gpu_views[0].mps, TD_MPS_ON);
+	CHECK_EQ(w.node.gpu_views[0].mps_started_ns, w.now);
+	somebody_looks = false;
+	(void)td_node_step(&w.node, w.now);
+	CHECK_EQ(w.node.options.has & both, 0);
+	CHECK_EQ(w.node.gpu_views[0].mps, TD_MPS_UNKNOWN);
+}
+
 TEST(a_driver_that_cannot_map_host_memory_takes_an_ability_away)
 {
 	begin();

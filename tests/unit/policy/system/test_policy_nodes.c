@@ -243,6 +243,11 @@ TEST(muxflow_restarts_the_online_jobs_first)
 	CHECK_EQ(node.plan.action_count, 2);
 	CHECK_EQ(node.actions[0].client, first->id);
 	CHECK_EQ(node.actions[1].client, second->id);
+	/* Nobody is there who can do it. */
+	first->has &= ~TD_HAS(RESTART);
+	step();
+	CHECK_EQ(node.plan.action_count, 1);
+	CHECK_EQ(node.actions[0].client, second->id);
 }
 
 TEST(muxflow_restarts_what_an_error_has_hit)
