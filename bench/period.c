@@ -11,7 +11,7 @@
 
 #include "base/time.h"
 #include "bench/row.h"
-#include "preload/gate/period.h"
+#include "preload/measure/period.h"
 #include "policy_random.h"
 
 #define STEPS   2000u

@@ -21,7 +21,7 @@
 #include "daemon/model/service.h"
 #include "daemon/model/account.h"
 #include "daemon/model/activity.h"
-#include "daemon/model/events.h"
+#include "daemon/record/events.h"
 #include "daemon/model/options.h"
 #include "daemon/model/procfs.h"
 #include "daemon/model/supervisors.h"
@@ -51,7 +51,7 @@ struct td_pacing {
 	uint64_t pause_until_ns, sharers, long_ns, long_every_ns, hold_new, batch;
 };
 
-/* What a process says of its steps, within bounds; see preload/gate/steps.h. Zeros: nothing yet. */
+/* What a process says of its steps, within bounds; see preload/measure/steps.h. Zeros: nothing yet. */
 struct td_steps_told {
 	uint64_t count, step_ns, began_ns, median_ns;
 	uint32_t unit, sure_ppm;

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "base/list.h"
-#include "daemon/model/complaints.h"
+#include "daemon/record/complaints.h"
 
 struct td_user {
 	struct td_list of_users;

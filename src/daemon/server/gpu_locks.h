@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#include "daemon/model/complaints.h"
+#include "daemon/record/complaints.h"
 #include "proto/words.h"
 
 struct td_err;

@@ -13,7 +13,7 @@
 #include "preload/context/drain.h"
 #include "preload/driver/driver.h"
 #include "preload/gate/gate.h"
-#include "preload/gate/steps.h"
+#include "preload/measure/steps.h"
 #include "preload/link/client_internal.h"
 #include "preload/link/host.h"
 #include "proto/proto.h"

@@ -22,7 +22,7 @@
 #include "preload/driver/driver.h"
 #include "preload/gate/meter.h"
 #include "preload/gate/pace.h"
-#include "preload/gate/steps.h"
+#include "preload/measure/steps.h"
 #include "preload/link/client.h"
 
 /* A sleeper looks again at least this often. */

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "preload/context/marker.h"
-#include "preload/gate/demand.h"
+#include "preload/measure/demand.h"
 
 /* Is the thread's submission metered? A submission within another one is not. */
 static inline bool td_meter_is_on(const struct td_marker *marker)

@@ -13,7 +13,7 @@
 #include "preload/base/window.h"
 #include "preload/gate/budget.h"
 #include "preload/gate/hold.h"
-#include "preload/gate/spans.h"
+#include "preload/measure/spans.h"
 
 /* Zeroed: none yet. */
 struct td_clock {

@@ -4,7 +4,7 @@
 
 #include "preload/base/page.h"
 #include "preload/context/context.h"
-#include "preload/gate/steps.h"
+#include "preload/measure/steps.h"
 #include "preload/link/client.h"
 
 size_t tandem_excess(int device) __attribute__((visibility("default")));

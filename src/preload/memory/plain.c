@@ -11,7 +11,7 @@
 #include "preload/base/backend.h"
 #include "preload/base/ranges.h"
 #include "preload/driver/real.h"
-#include "preload/gate/steps.h"
+#include "preload/measure/steps.h"
 #include "preload/link/client.h"
 
 /*

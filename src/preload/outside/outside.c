@@ -10,7 +10,7 @@
 #include "preload/context/context.h"
 #include "preload/driver/real.h"
 #include "preload/gate/gate.h"
-#include "preload/gate/steps.h"
+#include "preload/measure/steps.h"
 #include "preload/ipc/ipc.h"
 #include "preload/link/client.h"
 #include "preload/link/client_internal.h"

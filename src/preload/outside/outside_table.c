@@ -6,7 +6,7 @@
 #include "cuda/objects.h"
 #include "preload/context/context.h"
 #include "preload/driver/real.h"
-#include "preload/gate/steps.h"
+#include "preload/measure/steps.h"
 #include "preload/link/client.h"
 
 struct td_table td_table = {.lock = TD_LOCK_INIT(TD_RANK_BACKEND)};

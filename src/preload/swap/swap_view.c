@@ -1,7 +1,7 @@
 /* Backend swap: what is where, and how much. */
 #include "preload/base/backend.h"
 #include "preload/base/pieces.h"
-#include "preload/gate/steps.h"
+#include "preload/measure/steps.h"
 #include "preload/swap/swap.h"
 
 struct td_range *td_swap_find(uint64_t address)

@@ -29,7 +29,7 @@
 #include "preload/gate/gate.h"
 #include "preload/gate/pace.h"
 #include "preload/gate/pacer.h"
-#include "preload/gate/period.h"
+#include "preload/measure/period.h"
 
 #define LAUNCH_NS    5000u
 #define WAY_NS       100000u

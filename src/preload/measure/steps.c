@@ -1,5 +1,5 @@
 /* Counting and timing steps; see steps.h. */
-#include "preload/gate/steps.h"
+#include "preload/measure/steps.h"
 
 #include <errno.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "preload/base/backend.h"
 #include "preload/base/lock.h"
 #include "preload/base/page.h"
-#include "preload/gate/period.h"
+#include "preload/measure/period.h"
 #include "proto/gate_page.h"
 
 #define SURE_PPM 1000000u

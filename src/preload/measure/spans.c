@@ -1,5 +1,5 @@
 /* See spans.h. */
-#include "preload/gate/spans.h"
+#include "preload/measure/spans.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "test.h"
 
 #include "policy_random.h"
-#include "preload/gate/period.h"
+#include "preload/measure/period.h"
 
 #define MS 1000000ull
 #define US 1000ull

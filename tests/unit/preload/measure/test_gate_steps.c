@@ -7,8 +7,8 @@
 #include <pthread.h>
 
 #include "base/time.h"
-#include "preload/gate/period.h"
-#include "preload/gate/steps.h"
+#include "preload/measure/period.h"
+#include "preload/measure/steps.h"
 
 /* The library exports this function; the header looks it up. */
 void tandem_step(void);

@@ -1,7 +1,7 @@
 /* A log is bounded whatever the rate of complaints, and says how many are missing. */
 #include "test.h"
 
-#include "daemon/model/complaints.h"
+#include "daemon/record/complaints.h"
 
 #define NOW (1000 * TD_NS_PER_S)
 

@@ -1,5 +1,5 @@
 /* See demand.h. */
-#include "preload/gate/demand.h"
+#include "preload/measure/demand.h"
 
 #define PPM 1000000u
 
@@ -126,8 +126,8 @@ static void learn_dry(struct learnt *learnt, uint64_t sample_ns)
 }
 
 /*
- * What was once seen alone is not longer because others are there now. What was not is at most as
- * long as its shortest interval.
+ * A kind that was once seen alone is not longer because others are there now. One that never was
+ * is at most as long as its shortest interval.
  */
 static void learn_shared(struct learnt *learnt, uint64_t sample_ns)
 {

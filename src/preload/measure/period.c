@@ -2,7 +2,7 @@
  * Finds the period of a stream of work; see period.h. All arithmetic is in integers, so it is the
  * same on every machine.
  */
-#include "preload/gate/period.h"
+#include "preload/measure/period.h"
 
 #include <string.h>
 

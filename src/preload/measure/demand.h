@@ -48,8 +48,8 @@ enum td_sample_kind {
 uint64_t td_solo_learn(uint64_t solo, uint64_t sample_ns, enum td_sample_kind kind);
 uint64_t td_solo_ns(uint64_t solo);
 /*
- * There were TD_SOLO_FIRST intervals. Until then the shortest counts, as the first may hold what is done
- * once.
+ * There were TD_SOLO_FIRST intervals. Until then the shortest counts, as the first may hold what
+ * is done once.
  */
 #define TD_SOLO_FIRST 4u
 bool td_solo_is_known(uint64_t solo);

@@ -1,7 +1,7 @@
 /* A kernel's demand on a GPU, and the learning of its time: arithmetic. */
 #include "test.h"
 
-#include "preload/gate/demand.h"
+#include "preload/measure/demand.h"
 
 #define PPM 1000000u
 

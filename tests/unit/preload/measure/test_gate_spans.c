@@ -18,7 +18,7 @@
 #include "preload/gate/gate.h"
 #include "preload/gate/pace.h"
 #include "preload/gate/pacer.h"
-#include "preload/gate/spans.h"
+#include "preload/measure/spans.h"
 
 #define MS TD_NS_PER_MS
 

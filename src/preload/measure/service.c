@@ -1,5 +1,5 @@
 /* See service.h. Never blocks, and calls nothing but mmap outside of the two clocks' reads. */
-#include "preload/gate/service.h"
+#include "preload/measure/service.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * list beside, so the fullest list is known without a search: when its last user leaves it for the
  * one below, that one is the fullest.
  */
-#include "daemon/model/events.h"
+#include "daemon/record/events.h"
 
 #include <assert.h>
 
@@ -137,7 +137,7 @@ const char *td_event_name(enum td_event_kind kind)
 {
 	static const char *const names[] = {
 #define EVENT(id, name, help) name,
-#include "daemon/model/events.def"
+#include "daemon/record/events.def"
 #undef EVENT
 	};
 

@@ -1,7 +1,7 @@
 /* The ring of events under many events of one user, of many users, and of a random mix of them. */
 #include "test.h"
 
-#include "daemon/model/events.h"
+#include "daemon/record/events.h"
 
 #define NOBODY UINT32_MAX
 

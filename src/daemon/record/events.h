@@ -18,7 +18,7 @@
 
 enum td_event_kind {
 #define EVENT(id, name, help) TD_EVENT_##id,
-#include "daemon/model/events.def"
+#include "daemon/record/events.def"
 #undef EVENT
 	TD_EVENT_N,
 };

@@ -1,5 +1,5 @@
 /* See complaints.h. */
-#include "daemon/model/complaints.h"
+#include "daemon/record/complaints.h"
 
 bool td_complaints_allow(
 	struct td_complaints *complaints, uint64_t now_ns, uint32_t *ret_suppressed)

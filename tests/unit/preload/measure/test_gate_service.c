@@ -7,7 +7,7 @@
 #include "test.h"
 
 #include "preload/base/page.h"
-#include "preload/gate/service.h"
+#include "preload/measure/service.h"
 #include "proto/service_page.h"
 
 int tandem_service_(const char *name, uint64_t objective_ns, uint32_t batch_max) __asm__(
