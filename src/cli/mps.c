@@ -19,18 +19,20 @@
 #include "cuda/visible.h"
 #include "gpu/mps.h"
 #include "proto/socket.h"
+#include "proto/words.h"
 #include "view/metrics.h"
 
 #define GPUS_MAX     64
 #define START_NS     (20 * TD_NS_PER_S)
 #define LOOK_NS      (20 * TD_NS_PER_MS)
 #define PIPE         "CUDA_MPS_PIPE_DIRECTORY"
+#define SHARE        "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"
 #define DEFAULT_PIPE "/tmp/nvidia-mps"
 
 struct gpus {
 	uint32_t count;
 	struct {
-		uint32_t number;
+		uint32_t number, sm_share_ppm;
 		char state[16], text[TD_MPS_PATH + 160];
 	} gpu[GPUS_MAX];
 	uint8_t uuid[GPUS_MAX][16];
@@ -44,10 +46,28 @@ static void keep_gpu(const struct td_msg *msg, void *arg)
 	if (msg->type != TD_MSG_TYPE_gpu || i == GPUS_MAX)
 		return;
 	gpus->gpu[i].number = msg->gpu.index;
+	gpus->gpu[i].sm_share_ppm = msg->gpu.sm_share_ppm;
 	snprintf(gpus->gpu[i].state, sizeof(gpus->gpu[i].state), "%.15s", msg->gpu.mps);
 	snprintf(gpus->gpu[i].text, sizeof(gpus->gpu[i].text), "%s", msg->gpu.mps_text);
 	memcpy(gpus->uuid[i], msg->gpu.gpu, 16);
 	gpus->count++;
+}
+
+/* Looks without a word whether there is one. */
+static bool has_daemon(void)
+{
+	char path[256];
+	bool answers;
+	int fd;
+
+	if (td_socket_path_typed(path, sizeof(path), &(struct td_err){0}))
+		return false;
+	fd = td_cli_connect(path);
+	if (fd < 0)
+		return false;
+	answers = !td_cli_probe(fd);
+	close(fd);
+	return answers;
 }
 
 /* -- tandem run -- */
@@ -83,7 +103,8 @@ static bool is_wanted(void)
 static bool has_starting(const struct gpus *gpus)
 {
 	for (uint32_t i = 0; i < gpus->count; i++)
-		if (!strcmp(gpus->gpu[i].state, "starting"))
+		if (!strcmp(gpus->gpu[i].state, "starting") ||
+			!strcmp(gpus->gpu[i].state, "stopping"))
 			return true;
 	return false;
 }
@@ -122,13 +143,25 @@ static void complain(const char *why)
 	fprintf(stderr, "tandem: MPS: %s: the program runs without it\n", why);
 }
 
+/* The online jobs' rest, in whole percents, unless the user has chosen one. */
+static void set_share(uint32_t sm_share_ppm)
+{
+	const char *class = getenv("TANDEM_CLASS");
+	char percent[16];
+
+	if (!sm_share_ppm || (class && strcmp(class, "besteffort")))
+		return;
+	snprintf(percent, sizeof(percent), "%u", sm_share_ppm / (TD_PPM / 100));
+	setenv(SHARE, percent, 0);
+}
+
 void td_cli_set_mps(void)
 {
 	char uuid[TD_UUID_TEXT], why[320];
 	struct gpus gpus = {0};
 	int i;
 
-	if (getenv(PIPE) || !is_wanted() || !list_started(&gpus) || !gpus.count)
+	if (getenv(PIPE) || !has_daemon() || !is_wanted() || !list_started(&gpus) || !gpus.count)
 		return;
 	i = find_only(&gpus);
 	if (i < 0) {
@@ -140,6 +173,7 @@ void td_cli_set_mps(void)
 		setenv(PIPE, gpus.gpu[i].text, 1);
 		if (!getenv("TANDEM_GPUS"))
 			setenv("CUDA_VISIBLE_DEVICES", td_uuid_format(uuid, gpus.uuid[i]), 1);
+		set_share(gpus.gpu[i].sm_share_ppm);
 		return;
 	}
 	/* A foreign one is found by the program itself. */
@@ -236,19 +270,9 @@ static void check_own(const struct sayer *to)
 {
 	const struct td_msg list = {.type = TD_MSG_TYPE_list_gpus};
 	struct gpus gpus = {0};
-	char path[256], text[400];
-	int fd;
+	char text[400];
 
-	if (td_socket_path_typed(path, sizeof(path), &(struct td_err){0}))
-		return;
-	fd = td_cli_connect(path);
-	if (fd < 0 || td_cli_probe(fd)) {
-		if (fd >= 0)
-			close(fd);
-		return;
-	}
-	close(fd);
-	if (td_cli_ask(&list, keep_gpu, &gpus))
+	if (!has_daemon() || td_cli_ask(&list, keep_gpu, &gpus))
 		return;
 	for (uint32_t i = 0; i < gpus.count; i++) {
 		bool failed =

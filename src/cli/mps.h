@@ -6,7 +6,8 @@
 /*
  * Sets the environment by which the program finds the MPS control daemon of its GPU, if the daemon
  * runs one there, and waits for one that is starting. Says on stderr where MPS is asked for and
- * cannot be had; the program runs without it then.
+ * cannot be had; the program runs without it then. A besteffort job (TANDEM_CLASS) beside an online
+ * one gets the share of the SMs that this leaves, by the policy.
  */
 void td_cli_set_mps(void);
 

@@ -59,6 +59,8 @@ static void job_fields(struct td_json *j, const struct td_msg_job *job)
 		td_json_u64(j, "core_demand_ppm", job->core_demand_ppm);
 	}
 	td_json_u64(j, "duty_ppm", job->duty_ppm);
+	if (job->sm_share_ppm)
+		td_json_u64(j, "sm_share_ppm", job->sm_share_ppm);
 	td_json_u64(j, "handovers", job->handovers);
 	if (job->service[0]) {
 		td_json_str(j, "service", job->service);
@@ -138,6 +140,16 @@ void td_rows_gpu(struct td_json *j, const struct td_msg_gpu *gpu)
 	td_json_u64(j, "handover_ns", gpu->handover_ns);
 	td_json_str(j, "mps", gpu->mps);
 	td_json_str(j, "mps_text", gpu->mps_text);
+	if (*gpu->monitor) {
+		td_json_str(j, "monitor", gpu->monitor);
+		td_json_str(j, "health", gpu->health);
+		td_json_u64(j, "accepts", gpu->accepts);
+		td_json_u64(j, "load_ppm", gpu->load_ppm);
+		td_json_u64(j, "besteffort_duty_ppm", gpu->duty_ppm);
+		if (gpu->sm_share_ppm)
+			td_json_u64(j, "besteffort_sm_share_ppm", gpu->sm_share_ppm);
+		td_json_u64(j, "overlimit_ns", gpu->overlimit_ns);
+	}
 	td_json_u64(j, "lost", gpu->known & TD_GPU_IS_LOST ? 1 : 0);
 	td_json_u64(j, "divided", gpu->known & TD_GPU_IS_DIVIDED ? 1 : 0);
 	if (gpu->known & TD_GPU_KNOWS_UTILISATION)

@@ -481,7 +481,8 @@ static int supervise(const struct job *job, char *const *argv)
 		.restart = job->restart,
 		.may_queue = job->requeues,
 		.is_verbose = job->is_verbose,
-		.job = getenv("TANDEM_JOB")};
+		.job = getenv("TANDEM_JOB"),
+		.prepare = td_cli_set_mps};
 	char path[256];
 
 	if (td_cli_socket(path, sizeof(path)))
@@ -512,11 +513,11 @@ int td_verb_run(int argc, char **argv)
 	r = consult(&job);
 	if ((r && r != TD_CLI_NO_DAEMON) || set_environment(&job, argv[at]))
 		return TD_EXIT_USAGE;
-	if (!r) {
+	if (!r)
 		(void)td_cli_foreign_gpus(warn, NULL);
-		td_cli_set_mps();
-	}
 	if (job.restart.when != TD_RESTART_NEVER || job.requeues)
 		return supervise(&job, argv + at);
+	if (!r)
+		td_cli_set_mps();
 	return become(argv + at);
 }

@@ -83,6 +83,10 @@ static void job_row(const struct td_msg *msg, void *arg)
 		TEXT(&cells, ps_busy, "%u%%", job->used_ppm / 10000);
 		TEXT(&cells, ps_sms, "%u%%", job->sm_activity_ppm / 10000);
 	}
+	if (job->duty_ppm)
+		TEXT(&cells, ps_duty, "%u%%", job->duty_ppm / 10000);
+	if (job->sm_share_ppm)
+		TEXT(&cells, ps_share, "%u%%", job->sm_share_ppm / 10000);
 	print_row(sink, "ps", &cells);
 }
 
@@ -123,6 +127,8 @@ static void gpu_row(const struct td_msg *msg, void *arg)
 	TEXT(&cells, gpu_holder, "%s", gpu->holder);
 	TEXT(&cells, gpu_handovers, "%llu", (unsigned long long)gpu->handovers);
 	TEXT(&cells, gpu_mps, "%s", gpu->mps);
+	TEXT(&cells, gpu_monitor, "%s", gpu->monitor);
+	TEXT(&cells, gpu_health, "%s", gpu->health);
 	if (gpu->handover_ns)
 		TIME(&cells, gpu_each, gpu->handover_ns);
 	print_row(sink, "gpu", &cells);

@@ -262,6 +262,7 @@ struct td_gpu_verdict {
 	uint32_t load_ppm; /* U_GPU, MuxFlow's Equation 1 */
 	uint32_t duty_ppm; /* of the GPU's time, for besteffort work */
 	uint64_t until_ns; /* when `state` ends at the earliest; 0: when the figures change */
+	uint32_t sm_share_ppm; /* of the SMs, for besteffort work that starts now; 0: no bound */
 };
 
 struct td_plan {
@@ -275,8 +276,23 @@ struct td_plan {
 				    on change */
 };
 
+/* Bounds of a level of SysMonitor (sysmonitor.h); the clock's is a part of the highest clock. */
+struct td_monitor_level {
+	uint32_t utilisation_ppm, sm_activity_ppm, memory_ppm, clock_ppm;
+};
+
+/* Options of muxflow, which its paper calls "empirically selected". */
+struct td_muxflow_options {
+	struct td_monitor_level healthy, unhealthy, overlimit;
+	uint64_t period_ns, window_ns; /* of an eviction: the first period; what counts as recent */
+	uint32_t load_ppm;             /* U_GPU to hold */
+	uint32_t clock_ppm;            /* T, as a part of the highest clock */
+	uint32_t memory_ppm;           /* of the GPU, for besteffort work beside an online job */
+};
+
 /* Options that policies read; the daemon's option table sets them live. */
 struct td_policy_options {
+	const struct td_muxflow_options *muxflow; /* NULL: muxflow_node.c's defaults */
 	bool enabled;            /* off: every gate is open (nvshare's anti-thrash off) */
 	uint64_t quantum_ns;     /* nvshare: fixed quantum. tandem: upper bound of a short turn */
 	uint64_t quantum_min_ns; /* tandem: lower bound */

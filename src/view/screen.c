@@ -319,6 +319,9 @@ static char *cell(char *buf, const struct td_snapshot_job *job, enum column colu
 	case COLUMN_busy: set_share(buf, job->has_rates && said->gpu_time_ns, job->busy); break;
 	case COLUMN_sms: set_share(buf, said->metered, said->sm_activity_ppm / 1e6); break;
 	case COLUMN_duty: set_share(buf, said->duty_ppm != 0, said->duty_ppm / 1e6); break;
+	case COLUMN_share:
+		set_share(buf, said->sm_share_ppm != 0, said->sm_share_ppm / 1e6);
+		break;
 	case COLUMN_device: td_format_size(buf, TEXT_MAX, said->resident_bytes); break;
 	case COLUMN_host:
 		if (said->host_bytes)

@@ -21,8 +21,8 @@ void td_inherited_take(struct td_inherited *ret)
 	sigaction(SIGCHLD, &initial, &ret->child);
 }
 
-static _Noreturn void become(
-	char *const *argv, unsigned restarts, const struct td_inherited *inherited, int started_fd)
+static _Noreturn void become(char *const *argv, unsigned restarts,
+	const struct td_inherited *inherited, void (*prepare)(void), int started_fd)
 {
 	char text[16];
 	int error;
@@ -31,6 +31,8 @@ static _Noreturn void become(
 	setenv("TANDEM_RESTARTS", text, 1);
 	sigaction(SIGCHLD, &inherited->child, NULL);
 	sigprocmask(SIG_SETMASK, &inherited->mask, NULL);
+	if (prepare)
+		prepare();
 	execvp(argv[0], argv);
 	error = errno;
 	(void)!write(started_fd, "", 1);
@@ -39,7 +41,7 @@ static _Noreturn void become(
 }
 
 int td_child_start(struct td_child *child, char *const *argv, unsigned restarts,
-	const struct td_inherited *inherited)
+	const struct td_inherited *inherited, void (*prepare)(void))
 {
 	pid_t supervisor = getpid();
 	int ends[2];
@@ -53,7 +55,7 @@ int td_child_start(struct td_child *child, char *const *argv, unsigned restarts,
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (getppid() != supervisor)
 			_exit(125);
-		become(argv, restarts, inherited, ends[1]);
+		become(argv, restarts, inherited, prepare, ends[1]);
 	}
 	close(ends[1]);
 	if (child->pid > 0) {

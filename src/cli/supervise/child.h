@@ -25,9 +25,9 @@ void td_inherited_take(struct td_inherited *ret);
 
 /*
  * Forks and executes argv[0], which the end of this process kills, even by SIGKILL. `restarts` goes
- * into TANDEM_RESTARTS. 0 or -errno.
+ * into TANDEM_RESTARTS. The child calls `prepare` first, if it is not NULL. 0 or -errno.
  */
 int td_child_start(struct td_child *child, char *const *argv, unsigned restarts,
-	const struct td_inherited *inherited);
+	const struct td_inherited *inherited, void (*prepare)(void));
 /* started_fd can be read: true when the program was executed. */
 bool td_child_is_executed(struct td_child *child);

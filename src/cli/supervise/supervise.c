@@ -109,7 +109,8 @@ static void signal_all(struct supervisor *s, int signal)
 static void start(struct supervisor *s)
 {
 	struct td_life_input input = {.event = TD_LIFE_UNSTARTED, .end = {false, EXIT_OWN}};
-	int r = td_child_start(&s->child, s->options->argv, s->life.starts - 1, &s->inherited);
+	int r = td_child_start(&s->child, s->options->argv, s->life.starts - 1, &s->inherited,
+		s->options->prepare);
 
 	if (!r)
 		return;

@@ -8,6 +8,7 @@
 
 struct td_supervise {
 	char *const *argv; /* the command; its environment is that of this process */
+	void (*prepare)(void); /* called in the child before each start, to change that; NULL */
 	struct td_restart restart;
 	bool may_queue;            /* --requeue */
 	bool is_verbose;           /* says what it does even if stderr is no terminal */

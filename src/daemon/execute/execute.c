@@ -103,6 +103,7 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 			.slack_ppm = process->job->settings.slack_ppm,
 			.gpu_time_ns =
 				process->meter ? 1 + atomic_load(&process->meter->gpu_ns) : 0,
+			.sm_share_ppm = td_sm_share_ppm(node, client),
 			.core_ppm = client->activity.known && !client->activity.core_ppm
 					    ? 1
 					    : client->activity.core_ppm,
@@ -627,6 +628,7 @@ static uint64_t execute(struct td_node *node, uint64_t now_ns)
 uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 {
 	const struct td_policy_options options = {
+		.muxflow = &node->options.muxflow,
 		.enabled = node->options.enabled,
 		.quantum_ns = node->options.quantum_ns,
 		.quantum_min_ns = node->options.quantum_min_ns,

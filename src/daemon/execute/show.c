@@ -56,3 +56,8 @@ void td_show_activity(struct td_node *node)
 		}
 	}
 }
+
+uint32_t td_sm_share_ppm(const struct td_node *node, const struct td_client *client)
+{
+	return node->gpu_views[client->gpu].mps == TD_MPS_ON ? client->sm_share_ppm : 0;
+}

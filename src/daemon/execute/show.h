@@ -12,5 +12,8 @@ uint64_t td_services_look(struct td_node *node, uint64_t now_ns);
 /* Fills in the figures of a service; NULL: the client is none. */
 void td_show_service(const struct td_service *service, struct td_client_view *view);
 
+/* The share of the SMs that the client was started with; 0: none, or MPS does not run there. */
+uint32_t td_sm_share_ppm(const struct td_node *node, const struct td_client *client);
+
 /* Fills in the SM activity of all clients and GPUs in the view. */
 void td_show_activity(struct td_node *node);

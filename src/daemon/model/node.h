@@ -134,6 +134,7 @@ struct td_client {
 	struct td_list of_node, of_process;
 	struct td_process *process;
 	uint32_t id, gpu, slot;
+	uint32_t sm_share_ppm; /* that it was started with, as it says; 0: none */
 	uint64_t total_bytes; /* the size of its GPU, as it says */
 	/*
 	 * What its GRANTs let it have unasked, and what it has: on the device, and in all with what lies

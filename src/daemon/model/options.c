@@ -292,6 +292,44 @@ void td_options_init(struct td_options *options)
 		(void)set_option(options, &table[i], table[i].initial, NULL);
 }
 
+/* Options of one group, such as muxflow.load, are listed as muxflow.* where there are many. */
+#define GROUP_MAX 4
+
+static size_t group_len(const char *key)
+{
+	const char *dot = strchr(key, '.');
+
+	return dot ? (size_t)(dot + 1 - key) : 0;
+}
+
+/* Counts the options of the i-th one's group up to the i-th, or all of them. */
+static unsigned count_group(size_t i, bool up_to)
+{
+	size_t len = group_len(table[i].key);
+	unsigned n = 0;
+
+	for (size_t k = 0; len && k < (up_to ? i + 1 : COUNT); k++)
+		n += !strncmp(table[k].key, table[i].key, len);
+	return n;
+}
+
+/* "policy, quantum, muxflow.*" */
+static void list_keys(char *buf, size_t len)
+{
+	size_t used = 0;
+
+	*buf = 0;
+	for (size_t i = 0; i < COUNT && used < len; i++) {
+		bool grouped = count_group(i, false) > GROUP_MAX;
+
+		if (grouped && count_group(i, true) > 1)
+			continue;
+		used += (size_t)snprintf(buf + used, len - used, "%s%.*s%s", i ? ", " : "",
+			grouped ? (int)group_len(table[i].key) : 64, table[i].key,
+			grouped ? "*" : "");
+	}
+}
+
 int td_options_set(
 	struct td_options *options, const char *key, const char *value, struct td_err *err)
 {
@@ -306,10 +344,7 @@ int td_options_set(
 		r = set_option(options, &table[i], value, &why);
 		return r ? td_err_set(err, r, "%s: %.*s", key, KEPT, why.msg) : 0;
 	}
-	for (size_t i = 0; i < COUNT; i++) {
-		strncat(keys, i ? ", " : "", sizeof(keys) - strlen(keys) - 1);
-		strncat(keys, table[i].key, sizeof(keys) - strlen(keys) - 1);
-	}
+	list_keys(keys, sizeof(keys));
 	return td_err_set(
 		err, -EINVAL, "\"%.64s\" is not an option: expected one of %s", key, keys);
 }

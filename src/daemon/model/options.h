@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 #include "base/parse.h"
+#include "policy/policy.h"
 
 struct td_err;
-struct td_policy;
 
 /* quota.gpus=auto */
 #define TD_QUOTA_AUTO (UINT64_MAX - 1)
@@ -34,6 +34,7 @@ struct td_options {
 	uint64_t quota_gpus_ppm; /* UINT64_MAX: any number; or TD_QUOTA_AUTO */
 	uint32_t contexts;       /* per GPU */
 	enum td_mps_option mps;
+	struct td_muxflow_options muxflow;
 	char locks[108];              /* absolute, or "auto" */
 	char capacity[TD_LIMIT_TEXT]; /* as typed: a share is of each GPU's own size */
 	char host_limit

@@ -218,6 +218,7 @@ static int attach(struct td_node *node, struct td_process *process, const struct
 	client->gpu = gpu;
 	client->slot = msg->slot;
 	client->total_bytes = msg->total_bytes;
+	client->sm_share_ppm = msg->sm_share_ppm < TD_PPM ? msg->sm_share_ppm : 0;
 	client->spills = msg->spills && process->backend == TD_BACKEND_SWAP;
 	if (process->backend == TD_BACKEND_SWAP)
 		node->gpus[gpu].host_memory =

@@ -71,6 +71,9 @@ uint64_t td_tool_turn(struct td_peer *peer, uint64_t now_ns);
 /* A POLICY for each policy, and its LACKs. Returns how many rows that is. */
 uint32_t td_tool_send_policies(struct td_peer *peer);
 
+/* Adds what the policy thinks of the GPU of that index. */
+void td_tool_add_verdict(struct td_msg_gpu *gpu, const struct td_node *node, uint32_t index);
+
 /* ACT. */
 void td_tool_act(struct td_peer *peer, const struct td_msg_act *msg, uint64_t now_ns);
 /* The act has changed its state: is that news to it? */

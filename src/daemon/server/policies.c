@@ -1,8 +1,11 @@
-/* Which policies can decide here, and what the others lack. */
+/* Which policies can decide here, what the others lack, and the verdicts of the one that decides. */
 #include <stdio.h>
 
+#include "base/time.h"
 #include "daemon/node/abilities.h"
 #include "daemon/server/peer_internal.h"
+#include "policy/algo/control/health.h"
+#include "policy/algo/control/sysmonitor.h"
 
 static const char *state_of(const struct td_node *node, const struct td_policy *policy)
 {
@@ -51,4 +54,22 @@ uint32_t td_tool_send_policies(struct td_peer *peer)
 	for (const struct td_policy *const *p = td_policies; *p; p++)
 		rows += send_policy(peer, *p);
 	return rows;
+}
+
+void td_tool_add_verdict(struct td_msg_gpu *gpu, const struct td_node *node, uint32_t index)
+{
+	const struct td_gpu_verdict *verdict = &node->verdicts[index];
+	uint64_t now_ns = td_time_now_ns();
+
+	if (!verdict->known)
+		return;
+	snprintf(gpu->monitor, sizeof(gpu->monitor), "%s",
+		td_sysmonitor_name((enum td_sysmonitor_state)verdict->state));
+	snprintf(gpu->health, sizeof(gpu->health), "%s",
+		td_health_name((enum td_health_state)verdict->health));
+	gpu->accepts = verdict->accepts;
+	gpu->load_ppm = verdict->load_ppm;
+	gpu->duty_ppm = verdict->duty_ppm;
+	gpu->sm_share_ppm = verdict->sm_share_ppm;
+	gpu->overlimit_ns = verdict->until_ns > now_ns ? verdict->until_ns - now_ns : 0;
 }

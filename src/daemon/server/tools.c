@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/time.h"
+#include "daemon/execute/show.h"
 #include "daemon/explain/explain.h"
 #include "daemon/memory/quota.h"
 #include "daemon/memory/soft.h"
@@ -126,6 +127,7 @@ static void send_job(struct td_peer *peer, const struct td_process *process,
 		job->sm_activity_ppm = td_metering_ppm(
 			&peer->server->node, client, client->activity.active_ppm);
 		job->core_demand_ppm = client->activity.core_ppm;
+		job->sm_share_ppm = td_sm_share_ppm(&peer->server->node, client);
 		job->used_ns = client->activity.used_ns;
 		job->sm_active_ns = client->activity.active_ns;
 		job->in_bytes = client->in_bytes;
@@ -257,8 +259,10 @@ static void send_listed(struct td_peer *peer, const struct td_nvml_gpu *listed)
 	msg.gpu.index = listed->index;
 	add_listed(&msg.gpu, listed);
 	td_mps_table_tell(&peer->server->mps, listed->uuid, &msg.gpu);
-	if (index < node->gpu_count)
+	if (index < node->gpu_count) {
 		add_activity(&msg.gpu, node, index);
+		td_tool_add_verdict(&msg.gpu, node, index);
+	}
 	td_peer_send(peer, &msg);
 }
 

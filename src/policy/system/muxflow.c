@@ -21,6 +21,32 @@ const struct td_muxflow_params td_muxflow_t4 = {
 	.memory_quota_ppm = 400000,
 };
 
+static uint32_t smooth(uint32_t mean, uint32_t sample, double part)
+{
+	return (uint32_t)(mean + ((double)sample - mean) * part + 0.5);
+}
+
+/* The clock is not known in a sample that has none, and the mean begins anew after that. */
+static const struct td_sysmonitor_metrics *find_mean(struct td_muxflow_gpu *gpu, uint64_t smooth_ns,
+	const struct td_sysmonitor_metrics *metrics, uint64_t now_ns)
+{
+	const struct td_sysmonitor_metrics was = gpu->mean;
+	uint64_t passed_ns = now_ns - gpu->mean_ns;
+	double part = passed_ns < smooth_ns ? (double)passed_ns / (double)smooth_ns : 1;
+
+	gpu->mean = *metrics;
+	if (gpu->mean_ns) {
+		gpu->mean.utilisation_ppm =
+			smooth(was.utilisation_ppm, metrics->utilisation_ppm, part);
+		gpu->mean.sm_activity_ppm =
+			smooth(was.sm_activity_ppm, metrics->sm_activity_ppm, part);
+	}
+	if (gpu->mean_ns && was.clock_mhz && metrics->clock_mhz)
+		gpu->mean.clock_mhz = smooth(was.clock_mhz, metrics->clock_mhz, part);
+	gpu->mean_ns = now_ns;
+	return &gpu->mean;
+}
+
 struct td_muxflow_output td_muxflow_gpu_step(struct td_muxflow_gpu *gpu,
 	const struct td_muxflow_params *params, const struct td_sysmonitor_metrics *metrics,
 	uint64_t now_ns)
@@ -29,7 +55,8 @@ struct td_muxflow_output td_muxflow_gpu_step(struct td_muxflow_gpu *gpu,
 		&params->load, metrics->sm_activity_ppm / PPM, metrics->clock_mhz);
 	uint32_t duty_ppm = td_pid_step(&gpu->pid, &params->pid, load, now_ns);
 	enum td_sysmonitor_state state =
-		td_sysmonitor_step(&gpu->monitor, &params->monitor, metrics, now_ns);
+		td_sysmonitor_step(&gpu->monitor, &params->monitor,
+			find_mean(gpu, params->smooth_ns, metrics, now_ns), now_ns);
 
 	return (struct td_muxflow_output){
 		.load = load,

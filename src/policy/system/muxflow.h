@@ -40,6 +40,11 @@ struct td_muxflow_params {
 	struct td_dynamic_sm sm;
 	struct td_health_params health;
 	uint32_t memory_quota_ppm; /* of the GPU, for offline work: 40 % */
+	/*
+	 * SysMonitor sees means over about this long, so that a step of the load that the duty
+	 * makes up for evicts nobody; 0: it sees each sample.
+	 */
+	uint64_t smooth_ns;
 };
 
 /*
@@ -49,6 +54,8 @@ struct td_muxflow_params {
 extern const struct td_muxflow_params td_muxflow_t4;
 
 struct td_muxflow_gpu {
+	struct td_sysmonitor_metrics mean;
+	uint64_t mean_ns; /* when that was updated; 0: there is none */
 	struct td_pid pid;
 	struct td_sysmonitor monitor;
 };

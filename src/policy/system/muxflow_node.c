@@ -12,8 +12,8 @@
  *
  * A GPU without an online job has nothing to protect: its offline work has no bound. While the
  * figures are not known offline work stands still, but is not evicted: a GPU that cannot be watched
- * is not shared. Online work whose activity is not known leaves the floor of SMs. The T4's clock
- * thresholds are scaled to the highest clock of the GPU; where that is not known, there is no
+ * is not shared. Online work whose activity is not known leaves the floor of SMs. The clock's
+ * thresholds are parts of the highest clock of the GPU; where that is not known, there is no
  * correction by the clock.
  *
  * Invariants: online and guaranteed jobs are open and unbounded; besides them there is at most one
@@ -25,10 +25,26 @@
 #include "policy/node/share.h"
 #include "policy/system/muxflow.h"
 
-#define PERIOD_NS 10000000ull /* "milliseconds" (4.1) */
+#define PERIOD_NS 10000000ull   /* "milliseconds" (4.1) */
+#define SMOOTH_NS 1000000000ull /* of the figures that SysMonitor sees */
+/*
+ * The activity is a mean over a tenth of a second. With these gains a step of the load is settled
+ * after four of these means where offline work of all of the time adds 1 to the load; for work
+ * that adds less they are divided by what it adds, or by GAIN_MIN if that is more.
+ */
+#define KP       0.2
+#define KI       8.0
+#define GAIN_MIN 0.2
 #define FIGURES   (TD_HAS(SM_ACTIVITY) | TD_HAS(UTILISATION))
 
+/* The load that offline work adds per duty, as it was seen last; 0: not yet. */
+struct gain {
+	double gain, duty_sum;
+	uint32_t offline_ppm, steps;
+};
+
 struct muxflow {
+	struct gain gains[TD_GPU_MAX];
 	struct td_muxflow_gpu gpus[TD_GPU_MAX];
 	struct td_health health[TD_GPU_MAX];
 };
@@ -37,6 +53,8 @@ struct muxflow {
 struct present {
 	bool online, offline;
 	uint32_t activity_ppm; /* of what is not offline; the whole GPU where it is not known */
+	uint32_t offline_ppm;  /* likewise, of what is; 0 where it is not known */
+	struct td_muxflow_params params;
 	enum td_health_state health;
 	struct td_muxflow_output output;
 };
@@ -44,7 +62,7 @@ struct present {
 static struct present find_present(const struct td_view *view, uint32_t gpu)
 {
 	struct present present = {0};
-	uint64_t activity = 0;
+	uint64_t activity = 0, offline = 0;
 
 	for (uint32_t c = 0; c < view->client_count; c++) {
 		const struct td_client_view *client = &view->clients[c];
@@ -53,30 +71,75 @@ static struct present find_present(const struct td_view *view, uint32_t gpu)
 			continue;
 		if (client->class == TD_CLASS_BESTEFFORT) {
 			present.offline = true;
+			offline += client->sm_activity_ppm;
 			continue;
 		}
 		present.online = true;
 		activity += client->sm_activity_ppm ? client->sm_activity_ppm : TD_PPM;
 	}
 	present.activity_ppm = activity < TD_PPM ? (uint32_t)activity : TD_PPM;
+	present.offline_ppm = offline < TD_PPM ? (uint32_t)offline : TD_PPM;
 	return present;
 }
 
-static uint32_t scale_mhz(uint32_t of_t4_mhz, uint32_t max_mhz)
+/*
+ * Those of td_muxflow_t4, with its clocks as parts of 1,590 MHz. A utilisation of 100 % evicts
+ * nobody: it is what one program that is always busy makes of any GPU.
+ */
+static const struct td_muxflow_options defaults = {
+	.healthy = {900000, 850000, 850000, 566000},
+	.unhealthy = {970000, 930000, 920000, 472000},
+	.overlimit = {0, 980000, 970000, 368000},
+	.period_ns = 10000000000,
+	.window_ns = 7200000000000,
+	.load_ppm = 900000,
+	.clock_ppm = 632000,
+	.memory_ppm = 400000,
+};
+
+static struct td_sysmonitor_limits limits_of(const struct td_monitor_level *level, uint32_t max_mhz)
 {
-	return (uint32_t)((uint64_t)of_t4_mhz * max_mhz / td_muxflow_t4.load.max_mhz);
+	return (struct td_sysmonitor_limits){level->utilisation_ppm, level->sm_activity_ppm,
+		level->memory_ppm, (uint32_t)((uint64_t)level->clock_ppm * max_mhz / TD_PPM)};
 }
 
-static struct td_muxflow_params params_of(const struct td_gpu_view *gpu)
+/*
+ * Updates what offline work adds to the load per duty: its activity, which is a mean over a window
+ * of the meter, by the mean duty in that window. A new value means that a window is over.
+ */
+static void find_gain(struct gain *gain, uint32_t offline_ppm, uint32_t duty_ppm)
+{
+	double duty = gain->duty_sum / (gain->steps ? gain->steps : 1);
+
+	if (offline_ppm != gain->offline_ppm && gain->steps && duty > 0) {
+		gain->gain = offline_ppm / duty;
+		gain->gain = gain->gain < GAIN_MIN ? GAIN_MIN : gain->gain > 1 ? 1 : gain->gain;
+		gain->duty_sum = gain->steps = 0;
+	}
+	gain->offline_ppm = offline_ppm;
+	gain->duty_sum += duty_ppm;
+	gain->steps++;
+}
+
+static struct td_muxflow_params params_of(const struct td_muxflow_options *options,
+	const struct td_gpu_view *gpu, const struct gain *of_duty)
 {
 	struct td_muxflow_params params = td_muxflow_t4;
 	uint32_t max_mhz = gpu->sm_clock_max_mhz;
+	double gain = of_duty->gain > 0 ? of_duty->gain : 1;
 
-	params.load.threshold_mhz = scale_mhz(params.load.threshold_mhz, max_mhz);
+	params.load.threshold_mhz = (uint32_t)((uint64_t)options->clock_ppm * max_mhz / TD_PPM);
 	params.load.max_mhz = max_mhz;
-	params.monitor.healthy.clock_mhz = scale_mhz(params.monitor.healthy.clock_mhz, max_mhz);
-	params.monitor.unhealthy.clock_mhz = scale_mhz(params.monitor.unhealthy.clock_mhz, max_mhz);
-	params.monitor.overlimit.clock_mhz = scale_mhz(params.monitor.overlimit.clock_mhz, max_mhz);
+	params.monitor.healthy = limits_of(&options->healthy, max_mhz);
+	params.monitor.unhealthy = limits_of(&options->unhealthy, max_mhz);
+	params.monitor.overlimit = limits_of(&options->overlimit, max_mhz);
+	params.monitor.period_base_ns = options->period_ns;
+	params.monitor.window_ns = options->window_ns;
+	params.memory_quota_ppm = options->memory_ppm;
+	params.smooth_ns = SMOOTH_NS;
+	params.pid.set_point = options->load_ppm / (double)TD_PPM;
+	params.pid.kp = KP / gain;
+	params.pid.ki = KI / gain;
 	return params;
 }
 
@@ -132,14 +195,13 @@ static bool is_running(const struct td_view *view, uint32_t gpu)
 
 /* Without figures the controllers stand still and so does offline work. */
 static struct td_muxflow_output control(struct td_muxflow_gpu *muxflow,
-	const struct td_gpu_view *gpu, enum td_health_state health, uint64_t now_ns)
+	const struct td_gpu_view *gpu, const struct present *present, uint64_t now_ns)
 {
-	const struct td_muxflow_params params = params_of(gpu);
-	const struct td_sysmonitor_metrics metrics = metrics_of(gpu, health);
+	const struct td_sysmonitor_metrics metrics = metrics_of(gpu, present->health);
 
-	if ((gpu->known & FIGURES) != FIGURES && !is_out(health))
+	if ((gpu->known & FIGURES) != FIGURES && !is_out(present->health))
 		return (struct td_muxflow_output){0};
-	return td_muxflow_gpu_step(muxflow, &params, &metrics, now_ns);
+	return td_muxflow_gpu_step(muxflow, &present->params, &metrics, now_ns);
 }
 
 /* Returns how many offline clients a GPU may have. */
@@ -152,16 +214,22 @@ static uint32_t places_of(const struct td_view *view, uint32_t gpu, const struct
 	return present->output.accepts || is_running(view, gpu);
 }
 
-static void grant_offline(const struct td_gpu_view *gpu, const struct present *present,
-	const struct td_muxflow_params *params, struct td_grant *grant)
+/* The share of the SMs that the online work leaves; 0: there is none, so there is no bound. */
+static uint32_t left_ppm(const struct present *present)
+{
+	return present->online ? td_dynamic_sm_ppm(&present->params.sm, present->activity_ppm) : 0;
+}
+
+static void grant_offline(
+	const struct td_gpu_view *gpu, const struct present *present, struct td_grant *grant)
 {
 	uint32_t duty_ppm = present->output.duty_ppm;
 
 	if (!present->online)
 		return;
 	grant->duty_ppm = duty_ppm ? duty_ppm : 1;
-	grant->sm_share_ppm = td_dynamic_sm_ppm(&params->sm, present->activity_ppm);
-	grant->limit_bytes = gpu->capacity_bytes / TD_PPM * params->memory_quota_ppm;
+	grant->sm_share_ppm = left_ppm(present);
+	grant->limit_bytes = gpu->capacity_bytes / TD_PPM * present->params.memory_quota_ppm;
 }
 
 /* Evictions first, since they make room; then restarts by class, the online jobs first. */
@@ -205,6 +273,7 @@ static void judge(const struct muxflow *muxflow, const struct td_view *view,
 			.duty_ppm = here->online ? here->output.duty_ppm : TD_PPM,
 			.until_ns =
 				monitor->state == TD_SYSMONITOR_OVERLIMIT ? monitor->until_ns : 0,
+			.sm_share_ppm = left_ppm(here),
 		};
 	}
 }
@@ -212,21 +281,24 @@ static void judge(const struct muxflow *muxflow, const struct td_view *view,
 static void muxflow_step(void *state, const struct td_policy_options *options,
 	const struct td_view *view, uint64_t now_ns, struct td_plan *plan)
 {
+	const struct td_muxflow_options *set = options->muxflow ? options->muxflow : &defaults;
 	struct muxflow *muxflow = state;
 	struct present present[TD_GPU_MAX];
 	uint32_t places[TD_GPU_MAX] = {0};
 
-	(void)options;
 	td_plan_begin(view, plan);
 	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++) {
 		const struct td_gpu_view *figures = &view->gpus[gpu];
 		const struct td_health_metrics health = health_metrics_of(figures);
 
 		present[gpu] = find_present(view, gpu);
+		find_gain(&muxflow->gains[gpu], present[gpu].offline_ppm,
+			muxflow->gpus[gpu].pid.duty_ppm);
+		present[gpu].params = params_of(set, figures, &muxflow->gains[gpu]);
 		present[gpu].health = td_health_step(
 			&muxflow->health[gpu], &td_muxflow_t4.health, &health, now_ns);
 		present[gpu].output =
-			control(&muxflow->gpus[gpu], figures, present[gpu].health, now_ns);
+			control(&muxflow->gpus[gpu], figures, &present[gpu], now_ns);
 		places[gpu] = places_of(view, gpu, &present[gpu]);
 		if (present[gpu].online && present[gpu].offline)
 			plan->next_wakeup_ns = now_ns + PERIOD_NS;
@@ -234,12 +306,10 @@ static void muxflow_step(void *state, const struct td_policy_options *options,
 	td_admit(view, places, plan);
 	for (uint32_t c = 0; c < view->client_count; c++) {
 		const struct td_gpu_view *gpu = &view->gpus[view->clients[c].gpu];
-		const struct td_muxflow_params params = params_of(gpu);
 
 		plan->grants[c].limit_bytes = UINT64_MAX;
 		if (view->clients[c].class == TD_CLASS_BESTEFFORT)
-			grant_offline(
-				gpu, &present[view->clients[c].gpu], &params, &plan->grants[c]);
+			grant_offline(gpu, &present[view->clients[c].gpu], &plan->grants[c]);
 	}
 	act(view, present, plan);
 	judge(muxflow, view, present, plan);
@@ -251,6 +321,7 @@ static void forget_gpu(void *state, uint32_t gpu)
 {
 	struct muxflow *muxflow = state;
 
+	muxflow->gains[gpu] = (struct gain){0};
 	muxflow->gpus[gpu] = (struct td_muxflow_gpu){0};
 	muxflow->health[gpu] = (struct td_health){0};
 }

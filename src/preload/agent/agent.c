@@ -365,6 +365,7 @@ static void attach(unsigned slot, const struct td_gpu_info *gpu)
 	memcpy(msg.attach.gpu, gpu->uuid, sizeof(msg.attach.gpu));
 	memcpy(msg.attach.gpu_name, gpu->name, sizeof(gpu->name));
 	msg.attach.total_bytes = gpu->total_bytes;
+	msg.attach.sm_share_ppm = td_settings.sm_share_ppm;
 	/*
 	 * One that comes back to another daemon cannot tell what contexts take: others that are yet
 	 * to come back have memory there. It says what the lost daemon had told it to leave.

@@ -125,6 +125,19 @@ static void limit(const char *name, const char *also, char (*ret)[TD_LIMIT_TEXT]
 	}
 }
 
+/* CUDA's own variable, so an invalid value is CUDA's to refuse. */
+static uint32_t sm_share(void)
+{
+	const char *value = getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
+	char text[32];
+	uint32_t ppm = 0;
+
+	if (!value || strlen(value) > sizeof(text) - 2)
+		return 0;
+	snprintf(text, sizeof(text), "%s%%", value);
+	return td_parse_ratio(text, &ppm, NULL) ? 0 : ppm;
+}
+
 void td_settings_read(void)
 {
 	static const char *const classes[] = {"online", "guaranteed", "besteffort", NULL};
@@ -140,6 +153,7 @@ void td_settings_read(void)
 	s->upgrade = upgrade();
 	s->backend = word_index("TANDEM_BACKEND", backends, TD_BACKEND_AUTO);
 	s->weight = weight();
+	s->sm_share_ppm = sm_share();
 	s->duty_ppm = share("TANDEM_DUTY", td_parse_duty);
 	s->slack_ppm = share("TANDEM_SLACK", td_parse_slack);
 	limit("TANDEM_MEM", "NVIDIA_GPU_MEMORY_LIMIT", &s->mem);

@@ -22,6 +22,7 @@ struct td_settings {
 	uint8_t class;          /* TANDEM_CLASS, enum td_class */
 	uint8_t upgrade;        /* TANDEM_UPGRADE: 1 + the class that it is to have; 0: none */
 	uint32_t weight;        /* TANDEM_WEIGHT */
+	uint32_t sm_share_ppm;  /* CUDA_MPS_ACTIVE_THREAD_PERCENTAGE; 0: none */
 	uint32_t duty_ppm;      /* TANDEM_DUTY: the most of a GPU's time; 0: no bound */
 	/* TANDEM_SLACK: how much longer its steps may take than alone; 0: not set. */
 	uint32_t slack_ppm;

@@ -44,6 +44,7 @@ const facts = [
 	["class", (r) => r.class],
 	["state", (r) => r.state],
 	["duty", (r) => (r.duty === null ? null : share(r.duty))],
+	["share of the SMs", (r) => (r.share === null ? null : share(r.share))],
 	["memory", (r) => size(r.demanded)],
 	["limit", (r) => (r.limit ? size(r.limit) : null)],
 	["soft limit", (r) => (r.soft ? size(r.soft) : null)],

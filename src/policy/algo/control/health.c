@@ -135,3 +135,11 @@ enum td_health_state td_health_step(struct td_health *health, const struct td_he
 	}
 	return health->state;
 }
+
+const char *td_health_name(enum td_health_state state)
+{
+	static const char *const names[TD_HEALTH_N] = {
+		"starting", "good", "failed", "broken", "lost"};
+
+	return names[state];
+}

@@ -48,6 +48,9 @@ enum td_health_state {
 	TD_HEALTH_N,
 };
 
+/* "starting", "good", "failed", "broken", "lost" */
+const char *td_health_name(enum td_health_state state);
+
 #define TD_HEALTH_FAILURES_MAX 16
 
 struct td_health_params {

@@ -93,3 +93,11 @@ bool td_sysmonitor_evicts(enum td_sysmonitor_state state)
 {
 	return state == TD_SYSMONITOR_OVERLIMIT || state == TD_SYSMONITOR_DISABLED;
 }
+
+const char *td_sysmonitor_name(enum td_sysmonitor_state state)
+{
+	static const char *const names[TD_SYSMONITOR_N] = {
+		"init", "healthy", "unhealthy", "overlimit", "disabled"};
+
+	return names[state];
+}

@@ -52,6 +52,9 @@ enum td_sysmonitor_state {
 	TD_SYSMONITOR_N,
 };
 
+/* "init", "healthy", "unhealthy", "overlimit", "disabled" */
+const char *td_sysmonitor_name(enum td_sysmonitor_state state);
+
 #define TD_SYSMONITOR_ENTRIES_MAX 32
 
 struct td_sysmonitor_limits {

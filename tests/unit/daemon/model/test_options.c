@@ -63,8 +63,13 @@ TEST(an_unknown_option_is_answered_with_all_that_there_are)
 	close(fd);
 	unlink(path);
 	for (size_t i = 0; td_options_row(&options, i, &row); i++) {
-		const char *at = strstr(err.msg, row.key);
+		bool grouped = !strncmp(row.key, "muxflow.", 8);
+		const char *at = strstr(err.msg, grouped ? "muxflow.*" : row.key);
 
+		if (grouped) {
+			CHECK(at != NULL);
+			continue;
+		}
 		CHECK(at && strstr(in_file.msg, row.key));
 		/* whole, and the last one too */
 		while (at && at[strlen(row.key)] && at[strlen(row.key)] != ',')

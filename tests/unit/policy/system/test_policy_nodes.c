@@ -186,6 +186,53 @@ TEST(muxflow_lets_one_offline_job_in_with_duty_quota_and_share)
 	CHECK(is_open(&node.clients[1]));
 }
 
+/*
+ * Runs a service beside offline work, which adds so much to the SM activity where it may run all of
+ * the time. Meters report a mean over the last tenth of a second. Returns the load at the end.
+ */
+static uint32_t run_beside(struct td_client_view *service, struct td_client_view *offline,
+	uint32_t service_ppm, uint32_t offline_ppm, unsigned ms)
+{
+	uint64_t duty_sum = 0;
+
+	for (unsigned at = 10; at <= ms; at += 10) {
+		node.now += 10 * MS;
+		if (at % 100 == 0) {
+			offline->sm_activity_ppm =
+				(uint32_t)(duty_sum / 10 * offline_ppm / 1000000) + 1;
+			service->sm_activity_ppm = service_ppm;
+			node.gpus[0].sm_activity_ppm = service_ppm + offline->sm_activity_ppm;
+			duty_sum = 0;
+		}
+		step();
+		duty_sum += is_open(offline) ? grant_of(offline)->duty_ppm : 0;
+	}
+	return node.gpus[0].sm_activity_ppm;
+}
+
+TEST(muxflow_settles_within_500_ms_of_a_step)
+{
+	static const uint32_t offline_ppm[] = {1000000, 800000, 500000};
+
+	for (size_t i = 0; i < sizeof(offline_ppm) / sizeof(offline_ppm[0]); i++) {
+		start("muxflow", 1);
+		struct td_client_view *service = add(1, 0, TD_CLASS_ONLINE, GIB),
+				      *a = add(2, 0, TD_CLASS_BESTEFFORT, GIB);
+		uint32_t load;
+
+		node.gpus[0].sm_clock_mhz = 1005; /* no correction */
+		(void)run_beside(service, a, 450000, offline_ppm[i], 3000);
+		for (unsigned step = 0; step < 4; step++) {
+			load = run_beside(
+				service, a, step % 2 ? 450000 : 750000, offline_ppm[i], 500);
+			CHECK(load > 855000 && load < 945000);
+			CHECK_EQ(node.verdicts[0].state == TD_SYSMONITOR_OVERLIMIT, false);
+			(void)run_beside(
+				service, a, step % 2 ? 450000 : 750000, offline_ppm[i], 1500);
+		}
+	}
+}
+
 TEST(muxflow_evicts_when_overloaded_but_not_for_want_of_figures)
 {
 	start("muxflow", 1);
@@ -203,7 +250,10 @@ TEST(muxflow_evicts_when_overloaded_but_not_for_want_of_figures)
 	}
 	CHECK(is_open(a));
 	node.gpus[0].sm_activity_ppm = 990000;
-	node.now += 10 * MS;
+	node.now += 500 * MS;
+	step();
+	CHECK(is_open(a) && !count_actions(TD_ACTION_EVICT, NULL));
+	node.now += 1000 * MS;
 	step();
 	CHECK(!is_open(a) && is_open(service));
 	CHECK_EQ(count_actions(TD_ACTION_EVICT, a), 1);
@@ -224,6 +274,7 @@ TEST(muxflow_judges_each_gpu)
 	CHECK_EQ(node.verdicts[0].state, TD_SYSMONITOR_HEALTHY);
 	CHECK(node.verdicts[0].load_ppm >= 239999 && node.verdicts[0].load_ppm <= 240000);
 	node.gpus[0].sm_activity_ppm = 990000;
+	node.now += 1000 * MS;
 	step();
 	CHECK_EQ(node.verdicts[0].state, TD_SYSMONITOR_OVERLIMIT);
 	CHECK_EQ(node.verdicts[0].until_ns, node.now + 10000 * MS);
