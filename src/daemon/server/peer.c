@@ -342,8 +342,8 @@ static bool serve_one(struct td_peer *peer, uint64_t now_ns)
 
 	if (peer->broken)
 		return false;
-	if (td_tool_is_part_due(peer)) {
-		td_tool_send_part(peer, now_ns);
+	if (td_answer_is_due(peer)) {
+		td_answer_send_part(peer, now_ns);
 		return true;
 	}
 	if (td_tool_is_round_due(peer, now_ns)) {

@@ -30,10 +30,16 @@ struct td_peer {
 	bool asks_policies;      /* and wants to know what policies lack, not the state itself */
 	/* WATCH: a round each period; 0: none was asked for. The next one is due then. */
 	uint64_t watch_period_ns, watch_next_ns;
-	/* The rest of an answer about many processes: those from next_id on. Type 0: nothing. */
+	/* An answer that is sent in parts (answers.c). Type 0: none. */
 	struct {
-		uint32_t type, next_id, rows; /* type: list_jobs or explain; rows: sent so far */
-		char job[TD_STR_MAX + 1];     /* explain: whom it is about */
+		uint32_t type; /* of the request */
+		uint32_t rows; /* sent so far */
+		/*
+		 * What comes next: the id of a process or client, the number of an event. until:
+		 * the first event that is not in it; UINT64_MAX: whatever comes is, later on, too.
+		 */
+		uint64_t next, until;
+		char job[TD_STR_MAX + 1]; /* explain, get and view: whom it is about */
 	} answer;
 	/* The acts that it has asked for, and that have not ended; how many it was told of. */
 	uint64_t acts[TD_ACTS_MAX];
@@ -60,7 +66,8 @@ void td_peer_send(struct td_peer *peer, const struct td_msg *msg);
 /* END: the answer had so many rows. ERROR: -errno and a sentence instead of them. */
 void td_peer_finish(struct td_peer *peer, uint32_t rows);
 void td_peer_fail(struct td_peer *peer, int code, const char *text);
-void td_peer_send_event(struct td_peer *peer, const struct td_event *event);
+/* Returns the number of rows: 0 where the peer may not see it. */
+uint32_t td_peer_send_event(struct td_peer *peer, const struct td_event *event);
 
 /*
  * Answers a tool that waits for the GPUs' state, if that is there or takes too long. Returns when
@@ -83,9 +90,29 @@ void td_tool_acted(struct td_peer *peer, const struct td_act *act);
 bool td_tool_is_round_due(const struct td_peer *peer, uint64_t now_ns);
 void td_tool_send_round(struct td_peer *peer, uint64_t now_ns);
 
-/* The next part of its answer, once it has read those before. */
-bool td_tool_is_part_due(const struct td_peer *peer);
-void td_tool_send_part(struct td_peer *peer, uint64_t now_ns);
+/* -- answers.c -- */
+/* The request of this type is to be answered; nothing is sent yet. */
+void td_answer_ask(struct td_peer *peer, uint32_t type, const char *job);
+/* And the first part is sent. */
+void td_answer_begin(struct td_peer *peer, uint32_t type, const char *job, uint64_t now_ns);
+void td_answer_begin_events(struct td_peer *peer, const struct td_msg_events *msg, uint64_t now_ns);
+/* The next part: is one due, after the peer has read those before? Sends it. */
+bool td_answer_is_due(const struct td_peer *peer);
+void td_answer_send_part(struct td_peer *peer, uint64_t now_ns);
+
+/* -- tools.c: rows of answers. Each returns their number. -- */
+/* Other users' processes appear only as sums. */
+bool td_tool_may_see(const struct td_peer *peer, uid_t uid);
+/* A row for each GPU of the process, or one. */
+uint32_t td_tool_send_process(struct td_peer *peer, struct td_process *process, uint64_t now_ns);
+/* The sums of other users' processes on a GPU: a row, or none where they have none. */
+uint32_t td_tool_send_others(struct td_peer *peer, uint32_t gpu);
+/* All GPUs, in the order of their numbers. */
+uint32_t td_tool_send_gpus(struct td_peer *peer);
+/* The id and settings. */
+uint32_t td_tool_send_settings(struct td_peer *peer, const struct td_job *job);
+/* The index among the GPUs that jobs use or have used; gpu_count: there is none. */
+uint32_t td_tool_gpu_index(const struct td_node *node, const uint8_t *uuid);
 
 /* Handles a message of a supervisor. 0, or -EPROTO for a message that a supervisor may not send. */
 int td_supervise_message(struct td_peer *peer, const struct td_msg *msg, uint64_t now_ns);

@@ -10,7 +10,6 @@
 #include "base/err.h"
 #include "base/time.h"
 #include "daemon/execute/show.h"
-#include "daemon/explain/explain.h"
 #include "daemon/memory/quota.h"
 #include "daemon/memory/soft.h"
 #include "daemon/model/job.h"
@@ -31,13 +30,9 @@
 #define WATCH_PERIOD_MIN_NS (100 * TD_NS_PER_MS)
 #define WATCH_PERIOD_MAX_NS (3600 * TD_NS_PER_S)
 
-/* An answer about more of them is sent in parts, between which others are served. */
-#define PART_PROCESSES 32
-
 static const char *const backend_names[TD_BACKEND_N] = {"plain", "swap", "managed"};
 
-/* Other users' processes appear only as sums: send_others(). */
-static bool may_see(const struct td_peer *peer, uid_t uid)
+bool td_tool_may_see(const struct td_peer *peer, uid_t uid)
 {
 	return !peer->uid || peer->uid == uid;
 }
@@ -136,8 +131,7 @@ static void send_job(struct td_peer *peer, const struct td_process *process,
 	td_peer_send(peer, &msg);
 }
 
-/* Sums up other users' processes on a GPU. Returns the number of rows: 0 where they have none. */
-static uint32_t send_others(struct td_peer *peer, uint32_t gpu)
+uint32_t td_tool_send_others(struct td_peer *peer, uint32_t gpu)
 {
 	const struct td_node *node = &peer->server->node;
 	struct td_msg msg = {.type = TD_MSG_TYPE_others};
@@ -146,7 +140,7 @@ static uint32_t send_others(struct td_peer *peer, uint32_t gpu)
 	td_list_for_each (it, &node->clients) {
 		const struct td_client *client = td_container_of(it, struct td_client, of_node);
 
-		if (client->gpu != gpu || may_see(peer, client->process->uid))
+		if (client->gpu != gpu || td_tool_may_see(peer, client->process->uid))
 			continue;
 		msg.others.processes++;
 		msg.others.demanded_bytes += client->total.used;
@@ -160,8 +154,7 @@ static uint32_t send_others(struct td_peer *peer, uint32_t gpu)
 	return 1;
 }
 
-static uint32_t send_process(
-	struct td_peer *peer, const struct td_process *process, uint64_t now_ns)
+uint32_t td_tool_send_process(struct td_peer *peer, struct td_process *process, uint64_t now_ns)
 {
 	uint32_t rows = 0;
 	struct td_list *it;
@@ -219,15 +212,15 @@ static void add_known(struct td_msg_gpu *gpu, const struct td_peer *peer,
 		gpu->clients++;
 		gpu->resident_bytes += client->device.used;
 		gpu->demanded_bytes += client->total.used;
-		if (client->process->phase == TD_PHASE_OPEN && may_see(peer, client->process->uid))
+		if (client->process->phase == TD_PHASE_OPEN &&
+			td_tool_may_see(peer, client->process->uid))
 			snprintf(gpu->holder, sizeof(gpu->holder), "%s",
 				*client->process->name ? client->process->name
 						       : client->process->job->name);
 	}
 }
 
-/* Returns the index among the GPUs that jobs use or have used; gpu_count: there is none. */
-static uint32_t index_of(const struct td_node *node, const uint8_t *uuid)
+uint32_t td_tool_gpu_index(const struct td_node *node, const uint8_t *uuid)
 {
 	uint32_t index = 0;
 
@@ -248,7 +241,7 @@ static void send_listed(struct td_peer *peer, const struct td_nvml_gpu *listed)
 {
 	const struct td_node *node = &peer->server->node;
 	struct td_msg msg = {.type = TD_MSG_TYPE_gpu};
-	uint32_t index = index_of(node, listed->uuid);
+	uint32_t index = td_tool_gpu_index(node, listed->uuid);
 
 	memcpy(msg.gpu.gpu, listed->uuid, 16);
 	snprintf(msg.gpu.name, sizeof(msg.gpu.name), "%s", listed->name);
@@ -266,8 +259,7 @@ static void send_listed(struct td_peer *peer, const struct td_nvml_gpu *listed)
 	td_peer_send(peer, &msg);
 }
 
-/* Sends the GPUs in the order of their numbers. */
-static uint32_t send_gpus(struct td_peer *peer)
+uint32_t td_tool_send_gpus(struct td_peer *peer)
 {
 	const struct td_node *node = &peer->server->node;
 	uint32_t rows = node->listed_count;
@@ -288,10 +280,10 @@ static uint32_t send_gpus(struct td_peer *peer)
 	return rows;
 }
 
-static void list_gpus(struct td_peer *peer)
+/* By the last sample. */
+static uint32_t gpus_answer(const struct td_peer *peer)
 {
-	td_peer_finish(peer, peer->asks_policies ? td_tool_send_policies(peer) : send_gpus(peer));
-	peer->gpus_asked_ns = 0;
+	return peer->asks_policies ? TD_MSG_TYPE_list_policies : TD_MSG_TYPE_list_gpus;
 }
 
 /* The abilities that a policy lacks depend on NVML's figures. */
@@ -301,80 +293,9 @@ static void ask_gpus(struct td_peer *peer, bool policies, uint64_t now_ns)
 		return;
 	peer->asks_policies = policies;
 	if (td_watch_is_fresh(&peer->server->watch, now_ns))
-		list_gpus(peer);
+		td_answer_begin(peer, gpus_answer(peer), "", now_ns);
 	else
 		peer->gpus_asked_ns = now_ns;
-}
-
-static void send_cause(void *arg, const struct td_msg *row)
-{
-	td_peer_send(arg, row);
-}
-
-static void fail_no_job(struct td_peer *peer, const char *job)
-{
-	struct td_err err = {0};
-
-	td_peer_fail(peer, td_job_unknown(job, &err), err.msg);
-}
-
-/*
- * One part of an answer about the processes that the peer may see: a few of them, as each may cost
- * a look at all others. Those that come or go between two parts are in it or not.
- */
-static void send_part(struct td_peer *peer, uint64_t now_ns)
-{
-	const struct td_node *node = &peer->server->node;
-	bool explains = peer->answer.type == TD_MSG_TYPE_explain;
-	unsigned count = 0;
-	struct td_list *it;
-
-	td_list_for_each (it, &peer->server->node.processes) {
-		const struct td_process *process = td_container_of(it, struct td_process, of_node);
-
-		if (process->id < peer->answer.next_id || !may_see(peer, process->uid) ||
-			(explains && !td_process_is_named(process, peer->answer.job)))
-			continue;
-		if (count++ == PART_PROCESSES) {
-			peer->answer.next_id = process->id;
-			return;
-		}
-		peer->answer.rows +=
-			explains ? td_explain(node, process, peer->uid, now_ns, send_cause, peer)
-				 : send_process(peer, process, now_ns);
-	}
-	peer->answer.type = 0;
-	for (uint32_t i = 0; !explains && i < peer->server->node.gpu_count; i++)
-		peer->answer.rows += send_others(peer, i);
-	if (explains && !peer->answer.rows)
-		fail_no_job(peer, peer->answer.job);
-	else
-		td_peer_finish(peer, peer->answer.rows);
-}
-
-/* rows: that were sent before. */
-static void begin_answer(
-	struct td_peer *peer, uint32_t type, const char *job, uint32_t rows, uint64_t now_ns)
-{
-	peer->answer.type = type;
-	peer->answer.next_id = 0;
-	peer->answer.rows = rows;
-	snprintf(peer->answer.job, sizeof(peer->answer.job), "%s", job);
-	send_part(peer, now_ns);
-}
-
-bool td_tool_is_part_due(const struct td_peer *peer)
-{
-	return peer->answer.type && td_outbox_is_empty(&peer->out);
-}
-
-void td_tool_send_part(struct td_peer *peer, uint64_t now_ns)
-{
-	bool was_answered = peer->is_answered;
-
-	peer->is_answered = true;
-	send_part(peer, now_ns);
-	peer->is_answered = was_answered;
 }
 
 static void watch(struct td_peer *peer, uint64_t period_ns, uint64_t now_ns)
@@ -399,29 +320,30 @@ void td_tool_send_round(struct td_peer *peer, uint64_t now_ns)
 	peer->watch_next_ns = now_ns + peer->watch_period_ns;
 	(void)td_watch_is_fresh(&peer->server->watch, now_ns);
 	peer->is_answered = true;
-	begin_answer(peer, TD_MSG_TYPE_list_jobs, "", send_gpus(peer), now_ns);
+	td_answer_begin(peer, TD_MSG_TYPE_watch, "", now_ns);
 	peer->is_answered = was_answered;
 }
 
-/* A watcher waits in its user's line for its round, beside the user's requests. */
+/* It waits in its user's line, beside the user's requests. */
+static uint64_t join_line(struct td_peer *peer, uint64_t now_ns)
+{
+	td_fair_add(&peer->server->fair, peer->uid, &peer->waiting);
+	return now_ns;
+}
+
 static uint64_t watch_turn(struct td_peer *peer, uint64_t now_ns)
 {
 	if (!peer->watch_period_ns || !td_outbox_is_empty(&peer->out))
 		return UINT64_MAX;
-	if (now_ns < peer->watch_next_ns)
-		return peer->watch_next_ns;
-	td_fair_add(&peer->server->fair, peer->uid, &peer->waiting);
-	return now_ns;
+	return now_ns < peer->watch_next_ns ? peer->watch_next_ns : join_line(peer, now_ns);
 }
 
 uint64_t td_tool_turn(struct td_peer *peer, uint64_t now_ns)
 {
 	uint64_t sampled_ns = peer->server->watch.sample.time_ns, until_ns;
 
-	if (td_tool_is_part_due(peer)) {
-		td_fair_add(&peer->server->fair, peer->uid, &peer->waiting);
-		return now_ns;
-	}
+	if (td_answer_is_due(peer))
+		return join_line(peer, now_ns);
 	if (peer->answer.type)
 		return UINT64_MAX;
 	if (!peer->gpus_asked_ns)
@@ -429,8 +351,10 @@ uint64_t td_tool_turn(struct td_peer *peer, uint64_t now_ns)
 	until_ns = peer->gpus_asked_ns + (sampled_ns ? SAMPLE_PATIENCE_NS : FIRST_PATIENCE_NS);
 	if (sampled_ns < peer->gpus_asked_ns && now_ns < until_ns)
 		return until_ns;
-	list_gpus(peer);
-	return UINT64_MAX;
+	/* All who have waited for the same sample are answered in their turns. */
+	peer->gpus_asked_ns = 0;
+	td_answer_ask(peer, gpus_answer(peer), "");
+	return join_line(peer, now_ns);
 }
 
 static void set_options(struct td_peer *peer, const struct td_msg_set *msg, uint64_t now_ns)
@@ -506,8 +430,7 @@ static void get_options(struct td_peer *peer, const char *key)
 	td_peer_finish(peer, rows);
 }
 
-/* Sends the id and settings, once for each job of that name. */
-static uint32_t send_settings(struct td_peer *peer, const struct td_job *job)
+uint32_t td_tool_send_settings(struct td_peer *peer, const struct td_job *job)
 {
 	struct td_option_row row = {
 		.key = "job", .unit = "id", .help = "what it is named by, beside its name"};
@@ -520,30 +443,12 @@ static uint32_t send_settings(struct td_peer *peer, const struct td_job *job)
 	return rows;
 }
 
-static void get_job(struct td_peer *peer, const char *job)
-{
-	const struct td_node *node = &peer->server->node;
-	uint32_t rows = 0;
-	struct td_list *it;
-
-	td_list_for_each (it, &node->jobs) {
-		const struct td_job *candidate = td_container_of(it, struct td_job, of_node);
-
-		if (td_job_is_named(candidate, job) && may_see(peer, candidate->uid))
-			rows += send_settings(peer, candidate);
-	}
-	if (rows)
-		td_peer_finish(peer, rows);
-	else
-		fail_no_job(peer, job);
-}
-
-void td_peer_send_event(struct td_peer *peer, const struct td_event *event)
+uint32_t td_peer_send_event(struct td_peer *peer, const struct td_event *event)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_event};
 
-	if (event->of_process && !may_see(peer, event->uid))
-		return;
+	if (event->of_process && !td_tool_may_see(peer, event->uid))
+		return 0;
 	msg.event.number = event->number;
 	msg.event.time_ns = event->time_ns;
 	msg.event.wall_ns = event->wall_ns;
@@ -556,81 +461,7 @@ void td_peer_send_event(struct td_peer *peer, const struct td_event *event)
 	msg.event.value_bytes = event->value_bytes;
 	snprintf(msg.event.detail, sizeof(msg.event.detail), "%s", event->detail);
 	td_peer_send(peer, &msg);
-}
-
-static void events(struct td_peer *peer, const struct td_msg_events *msg)
-{
-	const struct td_events *all = &peer->server->node.events;
-	uint32_t rows = 0;
-
-	for (const struct td_event *event = td_events_get(all, msg->since + 1); event;
-		event = td_events_next(all, event), rows++)
-		td_peer_send_event(peer, event);
-	peer->follows = msg->follow;
-	if (!msg->follow)
-		td_peer_finish(peer, rows);
-}
-
-static void send_view_row(struct td_peer *peer, uint32_t pid, const uint8_t *gpu,
-	uint64_t limit_bytes, const struct td_client *client)
-{
-	struct td_msg msg = {.type = TD_MSG_TYPE_view_row};
-
-	msg.view_row.pid = pid;
-	memcpy(msg.view_row.gpu, gpu, 16);
-	msg.view_row.limit_bytes = limit_bytes;
-	msg.view_row.demanded_bytes = client ? client->total.used : 0;
-	msg.view_row.overhead_bytes = client ? client->overhead_bytes : 0;
-	td_peer_send(peer, &msg);
-}
-
-/* The job's limit on every GPU, and what its processes have where. */
-static uint32_t send_view(struct td_peer *peer, const struct td_job *job)
-{
-	const struct td_node *node = &peer->server->node;
-	uint32_t rows = 0;
-	struct td_list *it;
-
-	for (uint32_t i = 0; i < node->gpu_count; i++) {
-		if (!node->gpus[i].used)
-			continue;
-		send_view_row(peer, 0, node->gpus[i].uuid,
-			td_quota_bytes(node, job, &node->gpus[i]), NULL);
-		rows++;
-	}
-	for (uint32_t i = 0; i < node->listed_count; i++) {
-		const struct td_gpu gpu = {.total_bytes = node->listed[i].total_bytes};
-
-		if (index_of(node, node->listed[i].uuid) < node->gpu_count)
-			continue;
-		send_view_row(peer, 0, node->listed[i].uuid, td_quota_bytes(node, job, &gpu), NULL);
-		rows++;
-	}
-	td_list_for_each (it, &node->clients) {
-		const struct td_client *client = td_container_of(it, struct td_client, of_node);
-
-		if (client->process->job != job)
-			continue;
-		send_view_row(peer, (uint32_t)client->process->pid, node->gpus[client->gpu].uuid, 0,
-			client);
-		rows++;
-	}
-	return rows;
-}
-
-/* A process of the job looks at it. No rows: the job has no process that uses a GPU. */
-static void view(struct td_peer *peer, const char *name)
-{
-	uint32_t rows = 0;
-	struct td_list *it;
-
-	td_list_for_each (it, &peer->server->node.jobs) {
-		const struct td_job *job = td_container_of(it, struct td_job, of_node);
-
-		if (*name && job->uid == peer->uid && !strcmp(job->name, name))
-			rows += send_view(peer, job);
-	}
-	td_peer_finish(peer, rows);
+	return 1;
 }
 
 static void stop_daemon(struct td_peer *peer, const struct td_msg_stop *msg)
@@ -653,7 +484,7 @@ static void stop_daemon(struct td_peer *peer, const struct td_msg_stop *msg)
 int td_tool_request(struct td_peer *peer, const struct td_msg *msg, uint64_t now_ns)
 {
 	switch (msg->type) {
-	case TD_MSG_TYPE_list_jobs: begin_answer(peer, msg->type, "", 0, now_ns); return 0;
+	case TD_MSG_TYPE_list_jobs: td_answer_begin(peer, msg->type, "", now_ns); return 0;
 	case TD_MSG_TYPE_watch: watch(peer, msg->watch.period_ns, now_ns); return 0;
 	case TD_MSG_TYPE_list_gpus: ask_gpus(peer, false, now_ns); return 0;
 	case TD_MSG_TYPE_list_policies: ask_gpus(peer, true, now_ns); return 0;
@@ -662,15 +493,15 @@ int td_tool_request(struct td_peer *peer, const struct td_msg *msg, uint64_t now
 	case TD_MSG_TYPE_admit: admit(peer, &msg->admit); return 0;
 	case TD_MSG_TYPE_get:
 		if (*msg->get.job)
-			get_job(peer, msg->get.job);
+			td_answer_begin(peer, msg->type, msg->get.job, now_ns);
 		else
 			get_options(peer, msg->get.key);
 		return 0;
-	case TD_MSG_TYPE_events: events(peer, &msg->events); return 0;
+	case TD_MSG_TYPE_events: td_answer_begin_events(peer, &msg->events, now_ns); return 0;
 	case TD_MSG_TYPE_explain:
-		begin_answer(peer, msg->type, msg->explain.job, 0, now_ns);
+		td_answer_begin(peer, msg->type, msg->explain.job, now_ns);
 		return 0;
-	case TD_MSG_TYPE_view: view(peer, msg->view.job); return 0;
+	case TD_MSG_TYPE_view: td_answer_begin(peer, msg->type, msg->view.job, now_ns); return 0;
 	case TD_MSG_TYPE_stop: stop_daemon(peer, &msg->stop); return 0;
 	default: return -EPROTO;
 	}
