@@ -258,6 +258,17 @@ static void end_call(struct td_mpsd *mps)
 	close_fd(&mps->call.out_fd);
 	mps->call.what = TD_MPS_NONE;
 	mps->call.pid = 0;
+	mps->call.killed = false;
+}
+
+/*
+ * A process that the kernel keeps, such as one in a driver's call, does not end at once, and is not
+ * waited for: until it has ended no other command is started, so there is one of them at most.
+ */
+static void kill_call(struct td_mpsd *mps)
+{
+	kill(mps->call.pid, SIGKILL);
+	mps->call.killed = true;
 }
 
 static void fail(struct td_mpsd *mps, uint64_t now_ns, const char *why)
@@ -285,11 +296,10 @@ static void call(
 	}
 	if (!r)
 		return;
-	if (mps->call.pid) {
-		kill(mps->call.pid, SIGKILL);
-		waitpid(mps->call.pid, NULL, 0);
-	}
-	end_call(mps);
+	if (mps->call.pid)
+		kill_call(mps);
+	else
+		end_call(mps);
 	fail(mps, now_ns,
 		r == -ENOENT ? TD_MPS_PROGRAM " is not on the PATH: it comes with NVIDIA's driver"
 			     : strerror(-r));
@@ -447,13 +457,17 @@ static void finish(
 static void check_call(struct td_mpsd *mps, uint64_t now_ns)
 {
 	enum td_mps_command what = mps->call.what;
+	bool killed = mps->call.killed;
 	char text[512];
-	int status = 0;
+	int status = -1;
 	ssize_t n;
 
-	if (!mps->call.pid || !has_ended(mps->call.pid_fd) ||
-		waitpid(mps->call.pid, &status, WNOHANG) != mps->call.pid)
+	if (!mps->call.pid || waitpid(mps->call.pid, &status, WNOHANG) == 0)
 		return;
+	if (killed) {
+		end_call(mps);
+		return;
+	}
 	(void)fcntl(mps->call.out_fd, F_SETFL, O_NONBLOCK);
 	n = read(mps->call.out_fd, text, sizeof(text) - 1);
 	text[n > 0 ? n : 0] = 0;
@@ -491,11 +505,9 @@ static void check_processes(struct td_mpsd *mps, uint64_t now_ns)
 /* A command that does not answer means that the control daemon does not. */
 static void check_time(struct td_mpsd *mps, uint64_t now_ns)
 {
-	if (!mps->call.pid || now_ns < mps->call.until_ns)
+	if (!mps->call.pid || mps->call.killed || now_ns < mps->call.until_ns)
 		return;
-	kill(mps->call.pid, SIGKILL);
-	waitpid(mps->call.pid, NULL, 0);
-	end_call(mps);
+	kill_call(mps);
 	fail(mps, now_ns, TD_MPS_PROGRAM " does not answer");
 }
 
@@ -518,8 +530,11 @@ static void decide(struct td_mpsd *mps, uint64_t now_ns)
 	}
 }
 
-static uint64_t next_ns(const struct td_mpsd *mps)
+static uint64_t next_ns(const struct td_mpsd *mps, uint64_t now_ns)
 {
+	/* Where it could not be watched it is looked at now and then. */
+	if (mps->call.killed)
+		return mps->call.pid_fd >= 0 ? NEVER_NS : now_ns + LOOK_NS;
 	if (mps->call.pid)
 		return mps->call.until_ns;
 	if (mps->control)
@@ -531,14 +546,14 @@ uint64_t td_mpsd_step(struct td_mpsd *mps, uint64_t now_ns)
 {
 	struct epoll_event events[4];
 
-	if (epoll_wait(mps->epoll_fd, events, 4, 0) > 0) {
+	if (epoll_wait(mps->epoll_fd, events, 4, 0) > 0 || mps->call.killed) {
 		check_call(mps, now_ns);
 		check_processes(mps, now_ns);
 	}
 	check_time(mps, now_ns);
 	if (!mps->call.pid)
 		decide(mps, now_ns);
-	return next_ns(mps);
+	return next_ns(mps, now_ns);
 }
 
 void td_mpsd_want(struct td_mpsd *mps, bool wanted)

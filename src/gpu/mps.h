@@ -59,6 +59,7 @@ struct td_mpsd {
 		pid_t pid;
 		int pid_fd, out_fd;
 		uint64_t until_ns;
+		bool killed; /* for it did not answer; it has not ended yet */
 	} call;                     /* the command that runs */
 	uint64_t retry_ns, look_ns; /* when it is started, or asked, next */
 	uint32_t failures;          /* starts or lives that failed, since one lasted */

@@ -23,7 +23,8 @@ static const char script[] = "#!/bin/sh\n"
 			     "-f) read line < fifo; rm -f nvidia-cuda-mps-control.pid;;\n"
 			     "*) read command\n"
 			     "   case \"$command\" in\n"
-			     "   get_server_list) cat servers 2> /dev/null;;\n"
+			     "   get_server_list) [ -e ../../hang ] && exec sleep 600\n"
+			     "                    cat servers 2> /dev/null;;\n"
 			     "   get_server_status*) cat status;;\n"
 			     "   quit*) echo \"$command\" > ../../quit; echo end > fifo;;\n"
 			     "   esac;;\n"
@@ -32,6 +33,15 @@ static const char script[] = "#!/bin/sh\n"
 
 static char root[64], directory[96];
 static struct td_mpsd mps;
+static bool is_kept; /* by the kernel: a signal does not end it yet, as in a driver's call */
+
+int __real_kill(pid_t pid, int signal);
+int __wrap_kill(pid_t pid, int signal);
+
+int __wrap_kill(pid_t pid, int signal)
+{
+	return is_kept && signal == SIGKILL ? 0 : __real_kill(pid, signal);
+}
 
 static void write_file(const char *name, const char *text, mode_t mode)
 {
@@ -87,6 +97,16 @@ static void until(enum td_mpsd_state state)
 			return;
 		CHECK(now_ns < end_ns);
 		(void)poll(&fd, 1, ms < 1000 ? (int)ms : 1000);
+	}
+}
+
+static void until_it_is_asked(void)
+{
+	uint64_t end_ns = td_time_now_ns() + 60 * TD_NS_PER_S;
+
+	while (!mps.call.pid) {
+		CHECK(td_time_now_ns() < end_ns);
+		(void)td_mpsd_step(&mps, mps.look_ns);
 	}
 }
 
@@ -215,6 +235,38 @@ TEST(one_that_does_not_start_says_why_and_is_tried_again)
 	snprintf(path, sizeof(path), "%s/refuse", root);
 	unlink(path);
 	until(TD_MPSD_READY);
+	end();
+}
+
+TEST(one_that_does_not_even_die_is_not_waited_for)
+{
+	uint64_t later_ns = td_time_now_ns() + 600 * TD_NS_PER_S;
+	pid_t kept;
+	char text[96];
+
+	begin();
+	td_mpsd_want(&mps, true);
+	until(TD_MPSD_READY);
+	write_file("hang", "", 0644);
+	until_it_is_asked();
+	kept = mps.call.pid;
+	is_kept = true;
+	alarm(60); /* whoever waits for it waits for ever */
+	(void)td_mpsd_step(&mps, later_ns);
+	CHECK_EQ(mps.state, TD_MPSD_FAILED);
+	CHECK_STR(mps.why, TD_MPS_PROGRAM " does not answer");
+	/* Nothing else is started beside it, whenever it is. */
+	for (unsigned i = 1; i < 5; i++) {
+		CHECK_EQ(td_mpsd_step(&mps, later_ns * i), UINT64_MAX);
+		CHECK_EQ(mps.call.pid, kept);
+	}
+	alarm(0);
+	is_kept = false;
+	CHECK_EQ(kill(kept, SIGKILL), 0);
+	snprintf(text, sizeof(text), "%s/hang", root);
+	unlink(text);
+	until(TD_MPSD_READY);
+	CHECK_EQ(kill(kept, 0), -1); /* no zombie is left */
 	end();
 }
 
