@@ -70,10 +70,8 @@
 		"no driver here maps the host's memory for its GPU")                               \
 	ABILITY(MIGRATION, "move a running job to another GPU", "nothing moves it here")           \
 	ABILITY(EVICTION, "end a job and queue it again", "nothing ends it here")                  \
-	ABILITY(RESTART, "restart a job after an error",                                           \
-		"no job here has a supervisor that restarts it")                                   \
-	ABILITY(SHADOW, "start a shadow instance of a service",                                    \
-		"no service here has a supervisor that starts one")
+	ABILITY(RESTART, "restart a job after an error", "nothing restarts it here")               \
+	ABILITY(SHADOW, "start a shadow instance of a service", "nothing starts one here")
 
 enum td_ability_bit {
 #define ABILITY(id, text, why) TD_ABILITY_BIT_##id,

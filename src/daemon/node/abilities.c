@@ -14,8 +14,8 @@
 #define BY_LIBRARY (TD_HAS(STEPS) | TD_HAS(DUTY) | OF_SERVICES)
 /* Those that a client has after it has called tandem_service(). */
 #define OF_SERVICES (TD_HAS(SERVICE) | TD_HAS(BATCH))
-/* It ends processes itself (execute/endings.c). */
-#define BY_DAEMON TD_HAS(EVICTION)
+/* It ends processes itself, and has `tandem run` start a job again (execute/endings.c). */
+#define BY_DAEMON (TD_HAS(EVICTION) | TD_HAS(RESTART))
 
 /* And tells what its program uses of a GPU, unless the meter is off. */
 #define BY_METER (TD_HAS(SM_ACTIVITY) | TD_HAS(CORES))
@@ -55,21 +55,15 @@ static bool has_host_memory(const struct td_node *node)
 	return !said_no;
 }
 
-/* Translates the abilities of a supervisor (TD_SUPERVISOR_*) into those of policies. */
+/*
+ * Translates the abilities of a supervisor (TD_SUPERVISOR_*) into those of policies. They are about
+ * its own job. The node has none for them: anybody may connect as a supervisor and say anything,
+ * and who decides for all must not depend on that.
+ */
 static uint32_t by_supervisor(uint32_t can)
 {
 	return (can & TD_SUPERVISOR_RESTARTS ? TD_HAS(RESTART) : 0) |
 	       (can & TD_SUPERVISOR_SHADOWS ? TD_HAS(SHADOW) : 0);
-}
-
-static uint32_t by_supervisors(const struct td_node *node)
-{
-	uint32_t has = 0;
-	struct td_list *it;
-
-	td_list_for_each (it, &node->supervisors)
-		has |= by_supervisor(td_container_of(it, struct td_supervisor, of_node)->can);
-	return has;
 }
 
 /* Without NVML nobody tells of Xid errors. */
@@ -95,7 +89,7 @@ static uint32_t by_mps(const struct td_node *node)
 static uint32_t of_node(const struct td_node *node)
 {
 	return BY_LIBRARY | BY_DAEMON | (node->options.meter == TD_METER_OFF ? 0 : BY_METER) |
-	       figures_of_gpus(node) | by_supervisors(node) | by_mps(node) |
+	       figures_of_gpus(node) | by_mps(node) |
 	       (has_host_memory(node) ? TD_HAS(HOST_MEMORY) : 0);
 }
 

@@ -26,12 +26,12 @@ TEST(without_nvml_it_is_what_libraries_can_do)
 	td_abilities_look(&w.node);
 	CHECK_EQ(w.node.options.has, TD_HAS(STEPS) | TD_HAS(DUTY) | TD_HAS(SERVICE) |
 					     TD_HAS(BATCH) | TD_HAS(HOST_MEMORY) |
-					     TD_HAS(EVICTION) | TD_HAS(SM_ACTIVITY) |
-					     TD_HAS(CORES));
-	CHECK_EQ(count_bits(w.node.options.has), 8);
+					     TD_HAS(EVICTION) | TD_HAS(RESTART) |
+					     TD_HAS(SM_ACTIVITY) | TD_HAS(CORES));
+	CHECK_EQ(count_bits(w.node.options.has), 9);
 	w.node.options.meter = TD_METER_OFF;
 	td_abilities_look(&w.node);
-	CHECK_EQ(count_bits(w.node.options.has), 6);
+	CHECK_EQ(count_bits(w.node.options.has), 7);
 }
 
 TEST(what_nvml_tells_of_each_gpu_is_an_ability)
@@ -39,13 +39,13 @@ TEST(what_nvml_tells_of_each_gpu_is_an_ability)
 	begin();
 	(void)spilling_program(0, "a", MIB);
 	nvml_says(TD_GPU_KNOWS_UTILISATION | TD_GPU_KNOWS_CLOCK);
-	CHECK_EQ(count_bits(w.node.options.has), 10);
+	CHECK_EQ(count_bits(w.node.options.has), 11);
 	CHECK(w.node.options.has & TD_HAS(UTILISATION) && w.node.options.has & TD_HAS(CLOCK));
 	CHECK_EQ(w.node.gpu_views[0].utilisation_ppm, 300000);
 	CHECK_EQ(w.node.gpu_views[0].sm_clock_mhz, 1500);
 	CHECK_EQ(w.node.gpu_views[0].known, TD_HAS(UTILISATION) | TD_HAS(CLOCK));
 	nvml_says(0);
-	CHECK_EQ(count_bits(w.node.options.has), 8);
+	CHECK_EQ(count_bits(w.node.options.has), 9);
 	CHECK_EQ(w.node.gpu_views[0].known, 0);
 }
 
@@ -139,17 +139,37 @@ TEST(a_job_can_be_restarted_while_a_supervisor_of_it_is_there)
 	(void)program(0, "a", MIB);
 	(void)program(1, "b", MIB);
 	(void)td_node_step(&w.node, w.now);
-	CHECK(w.node.options.has & TD_HAS(RESTART) && !(w.node.options.has & TD_HAS(SHADOW)));
 	CHECK(!(w.node.views[0].has & TD_HAS(RESTART)));
 	CHECK(w.node.views[1].has & TD_HAS(RESTART));
-	msg.can = TD_SUPERVISOR_SHADOWS;
-	CHECK_EQ(td_supervisors_say(&w.node, &supervisor, &w, 7, 1000, &msg, NULL), 0);
-	(void)td_node_step(&w.node, w.now);
-	CHECK(w.node.views[1].has & TD_HAS(SHADOW) && !(w.node.views[1].has & TD_HAS(RESTART)));
 	td_supervisors_gone(&w.node, supervisor);
 	(void)td_node_step(&w.node, w.now);
-	CHECK(!(w.node.options.has & (TD_HAS(RESTART) | TD_HAS(SHADOW))));
-	CHECK(!(w.node.views[1].has & TD_HAS(SHADOW)));
+	CHECK(!(w.node.views[1].has & TD_HAS(RESTART)));
+}
+
+TEST(what_anybodys_supervisor_says_gives_the_node_nothing_and_no_policy_its_turn)
+{
+	static struct td_policy needs_shadow;
+	struct td_msg_supervise msg = {.job = "theirs", .can = TD_SUPERVISOR_ALL};
+	struct td_supervisor *supervisor = NULL;
+	uint32_t before;
+
+	begin();
+	needs_shadow = *td_policy_find("nvshare");
+	needs_shadow.name = "needs_shadow";
+	needs_shadow.needs = TD_HAS(SHADOW);
+	w.node.options.policy = &needs_shadow;
+	td_node_options_changed(&w.node, w.now, "policy");
+	before = w.node.options.has;
+	CHECK_EQ(td_supervisors_say(&w.node, &supervisor, &w, 7, 1001, &msg, NULL), 0);
+	(void)program(0, "a", MIB);
+	(void)program(1, "theirs", MIB);
+	(void)td_node_step(&w.node, w.now);
+	CHECK_STR(w.node.policy->name, "tandem");
+	CHECK(w.node.options.has & TD_HAS(RESTART));
+	CHECK_EQ(w.node.options.has & ~TD_HAS(HOST_MEMORY), before & ~TD_HAS(HOST_MEMORY));
+	td_supervisors_gone(&w.node, supervisor);
+	(void)td_node_step(&w.node, w.now);
+	CHECK_EQ(w.node.options.has & ~TD_HAS(HOST_MEMORY), before & ~TD_HAS(HOST_MEMORY));
 }
 
 TEST(a_policy_that_waits_decides_when_what_it_needs_is_there)
