@@ -14,12 +14,21 @@ static uint64_t grown(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0;
 }
 
+/* Of low halves; a count that has fallen has grown by 2^31 or more. */
+static uint32_t grown_low(uint32_t now, uint32_t before)
+{
+	uint32_t by = now - before;
+
+	return by < 1u << 31 ? by : 0;
+}
+
 static void copy_page(const struct td_service_page *page, struct td_service_look *look)
 {
 	/* Answers before arrivals, so that a request in between counts as waiting. */
 	look->answered = atomic_load_explicit(&page->answered, memory_order_relaxed);
 	for (uint32_t i = 0; i < TD_HISTOGRAM_N; i++)
-		look->latency[i] = atomic_load_explicit(&page->latency[i], memory_order_relaxed);
+		look->latency[i] = (uint32_t)atomic_load_explicit(
+			&page->latency[i], memory_order_relaxed);
 	look->arrived = atomic_load_explicit(&page->arrived, memory_order_relaxed);
 }
 
@@ -41,7 +50,7 @@ static void compare(struct td_service *service, const struct td_service_look *fi
 	double seconds = (double)(last->time_ns - first->time_ns) / NS_PER_S;
 
 	for (uint32_t i = 0; i < TD_HISTOGRAM_N; i++)
-		counts[i] = grown(last->latency[i], first->latency[i]);
+		counts[i] = grown_low(last->latency[i], first->latency[i]);
 	service->rate_per_s = (double)grown(last->arrived, first->arrived) / seconds;
 	service->p50_ns = td_histogram_quantile_ns(counts, MEDIAN_PPM);
 	service->p99_ns = td_histogram_quantile_ns(counts, TAIL_PPM);

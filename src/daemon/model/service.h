@@ -19,7 +19,8 @@
 
 struct td_service_look {
 	uint64_t time_ns, arrived, answered;
-	uint64_t latency[TD_HISTOGRAM_N];
+	/* The low halves: no bucket counts 2^31 answers within a window. */
+	uint32_t latency[TD_HISTOGRAM_N];
 };
 
 struct td_service {

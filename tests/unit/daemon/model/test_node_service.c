@@ -67,6 +67,19 @@ TEST(a_slow_answer_in_a_hundred_is_not_in_the_p99_and_two_are)
 	CHECK(is_near(service->p99_ns, 300 * MS));
 }
 
+TEST(counts_may_pass_any_power_of_two)
+{
+	start();
+	atomic_store(&page.latency[td_histogram_bucket(10 * MS)], (1ull << 32) - 10);
+	for (int i = 0; i < 5; i++)
+		pass(0, 0);
+	CHECK(!service->p99_ns);
+	pass(25, 10 * MS);
+	CHECK(is_near(service->p99_ns, 10 * MS) && is_near(service->mean_ns, 10 * MS));
+	pass(75, 30 * MS);
+	CHECK(is_near(service->mean_ns, 25 * MS));
+}
+
 TEST(looks_are_not_more_frequent_than_they_should_be)
 {
 	start();
