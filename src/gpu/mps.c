@@ -296,6 +296,7 @@ static void call(
 	}
 	if (!r)
 		return;
+	close_fd(&mps->call.pid_fd);
 	if (mps->call.pid)
 		kill_call(mps);
 	else
