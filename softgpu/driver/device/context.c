@@ -138,14 +138,73 @@ static bool is_busy(const struct CUctx_st *context)
 	return busy;
 }
 
+/*
+ * A ticket for each stream stands for the work that was submitted before a moment. Of more streams
+ * than there is room for, all is waited for, whenever it was submitted.
+ */
+#define SNAPSHOT_MAX 64
+struct snapshot {
+	size_t count;
+	struct {
+		const struct CUstream_st *stream;
+		uint64_t ticket;
+	} of[SNAPSHOT_MAX];
+};
+
+static void take_snapshot(const struct CUctx_st *context, struct snapshot *ret)
+{
+	struct td_list *it;
+
+	ret->count = 0;
+	td_list_for_each (it, &context->streams) {
+		const struct CUstream_st *stream = td_container_of(it, struct CUstream_st, link);
+
+		if (stream->completed == stream->submitted || ret->count == SNAPSHOT_MAX)
+			continue;
+		ret->of[ret->count].stream = stream;
+		ret->of[ret->count++].ticket = stream->submitted;
+	}
+}
+
+/* A stream that is gone has ended its work, so only those that are there are looked at. */
+static bool is_in_progress(const struct CUctx_st *context, const struct snapshot *snapshot)
+{
+	struct td_list *it;
+
+	if (snapshot->count == SNAPSHOT_MAX)
+		return is_busy(context);
+	td_list_for_each (it, &context->streams) {
+		const struct CUstream_st *stream = td_container_of(it, struct CUstream_st, link);
+
+		for (size_t i = 0; i < snapshot->count; i++)
+			if (snapshot->of[i].stream == stream &&
+				stream->completed < snapshot->of[i].ticket)
+				return true;
+	}
+	return false;
+}
+
+/* cuda.h: "all preceding requested tasks", whatever other threads request meanwhile. */
 int sg_context_synchronize(struct CUctx_st *context)
+{
+	struct snapshot snapshot;
+
+	pthread_mutex_lock(&context->lock);
+	take_snapshot(context, &snapshot);
+	while (is_in_progress(context, &snapshot))
+		pthread_cond_wait(&context->changed, &context->lock);
+	pthread_mutex_unlock(&context->lock);
+	sg_pools_synchronized();
+	return __atomic_load_n(&context->error, __ATOMIC_ACQUIRE);
+}
+
+static void wait_until_idle(struct CUctx_st *context)
 {
 	pthread_mutex_lock(&context->lock);
 	while (is_busy(context))
 		pthread_cond_wait(&context->changed, &context->lock);
 	pthread_mutex_unlock(&context->lock);
 	sg_pools_synchronized();
-	return __atomic_load_n(&context->error, __ATOMIC_ACQUIRE);
 }
 
 /* Waits for queued work, but at most DRAIN_S. */
@@ -239,7 +298,7 @@ static void destroy(struct CUctx_st *context)
 	sg_capture_context_gone(context);
 	drain(context);
 	__atomic_store_n(&context->cancel, 1, __ATOMIC_RELAXED);
-	(void)sg_context_synchronize(context);
+	wait_until_idle(context);
 	pthread_mutex_lock(&sg.lock);
 	td_list_remove(&context->link);
 	pthread_mutex_unlock(&sg.lock);
