@@ -2,89 +2,12 @@
 
 TAP on stdout; arguments: the build, cases. Times are those of the software GPU's model.
 """
-import json
 import os
 import signal
 import subprocess
 
-from world import BUILD, DEADLINE_S, SOFTGPU, TANDEM, TANDEMD, World, run_cases, until
-
-CLIENT = f"{BUILD}/tests/integration/softgpu/mps_client"
-HALF = 20  # blocks that fill half of a t4
-
-
-class MpsWorld(World):
-    def __init__(self, *options, **environment):
-        super().__init__("--model", "t4", *options)
-        self.more, self.clients = environment, []
-
-    def __enter__(self):
-        super().__enter__()
-        for name in [n for n in self.environment if n.startswith("CUDA_")]:
-            del self.environment[name]
-        self.environment.update(self.more)
-        return self
-
-    def __exit__(self, kind, *rest):
-        for client in self.clients:
-            client.kill()
-            client.wait(DEADLINE_S)
-        self.tandem("set", "mps=off")
-        until(lambda: not self.control() or self.mps()[0] in ("", "foreign"), "MPS has ended")
-        super().__exit__(kind, *rest)
-
-    def tandem(self, *arguments, **environment):
-        return self.call(SOFTGPU, "run", "--", TANDEM, *arguments, **environment)
-
-    def mps(self, gpu=0):
-        rows = json.loads(self.tandem("gpu", "--json").stdout)
-        return rows[gpu]["mps"], rows[gpu]["mps_text"]
-
-    def is_ready(self):
-        return self.mps()[0] == "ready"
-
-    def turn_on(self):
-        assert self.tandem("run", "--", "true").returncode == 0
-        assert self.tandem("set", "mps=on").returncode == 0
-        until(self.is_ready, "MPS is ready")
-
-    def directory_of(self, gpu=0):
-        return f"{self.directory}/t/mps/{gpu}"
-
-    def control(self, directory=None):
-        """The pid of the control daemon there, or 0."""
-        try:
-            with open(f"{directory or self.directory_of()}/nvidia-cuda-mps-control.pid") as f:
-                return int(f.read() or 0)
-        except (FileNotFoundError, NotADirectoryError):
-            return 0
-
-    def environment_of_a_job(self, *options, **environment):
-        done = self.tandem("run", *options, "--", "env", **environment)
-        assert done.returncode == 0, done
-        return (dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line),
-                done.stderr)
-
-    def client(self, *options):
-        client = subprocess.Popen([SOFTGPU, "run", "--", TANDEM, "run", *options, "--", CLIENT],
-                                  env=self.environment, stdin=subprocess.PIPE,
-                                  stdout=subprocess.PIPE, text=True, bufsize=1)
-        self.clients.append(client)
-        assert answer(client) == [0]
-        assert ask(client, "context") == [0]
-        return client
-
-
-def answer(client):
-    words = client.stdout.readline().split()
-    assert words, f"the program ended: {client.wait()}"
-    return [int(word) for word in words]
-
-
-def ask(client, line):
-    client.stdin.write(line + "\n")
-    return answer(client)
-
+from mps_world import HALF, MpsWorld, answer, ask
+from world import DEADLINE_S, SOFTGPU, TANDEMD, run_cases, until
 
 def programs_of_tandem_run_side_by_side():
     with MpsWorld() as world:
