@@ -198,11 +198,11 @@ static void fill_environment(const struct td_mpsd *mps, char (*own)[TD_MPS_PATH 
 }
 
 /* The child has the signals of a fresh process: ours are blocked. */
-static int spawn(const struct td_mpsd *mps, bool starts, int in_fd, int out_fd, pid_t *ret)
+static int spawn(const struct td_mpsd *mps, const char *program, char *const *argv, int in_fd,
+	int out_fd, pid_t *ret)
 {
 	static char *environment[ENVIRONMENT_MAX];
 	char own[3][TD_MPS_PATH + 64];
-	char *arguments[] = {(char *)TD_MPS_PROGRAM, starts ? (char *)"-d" : NULL, NULL};
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attributes;
 	sigset_t none, defaults;
@@ -220,7 +220,7 @@ static int spawn(const struct td_mpsd *mps, bool starts, int in_fd, int out_fd, 
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 	posix_spawnattr_setsigmask(&attributes, &none);
 	posix_spawnattr_setsigdefault(&attributes, &defaults);
-	r = posix_spawnp(ret, TD_MPS_PROGRAM, &files, &attributes, arguments, environment);
+	r = posix_spawnp(ret, program, &files, &attributes, argv, environment);
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&files);
 	return -r;
@@ -229,6 +229,7 @@ static int spawn(const struct td_mpsd *mps, bool starts, int in_fd, int out_fd, 
 /* Starts the program, with the command as its input. 0, or -errno. */
 static int run(const struct td_mpsd *mps, const char *command, pid_t *ret_pid, int *ret_out_fd)
 {
+	char *arguments[] = {(char *)TD_MPS_PROGRAM, *command ? NULL : (char *)"-d", NULL};
 	int in[2], out[2], r;
 
 	if (pipe2(in, O_CLOEXEC) < 0)
@@ -241,7 +242,7 @@ static int run(const struct td_mpsd *mps, const char *command, pid_t *ret_pid, i
 	}
 	r = write(in[1], command, strlen(command)) < 0 ? -errno : 0;
 	if (!r)
-		r = spawn(mps, !*command, in[0], out[1], ret_pid);
+		r = spawn(mps, TD_MPS_PROGRAM, arguments, in[0], out[1], ret_pid);
 	close(in[0]);
 	close(in[1]);
 	close(out[1]);
@@ -289,8 +290,9 @@ static void call(
 
 	if (!r) {
 		mps->call.what = what;
-		/* quit ends when the clients have. */
-		mps->call.until_ns = what == TD_MPS_QUIT ? NEVER_NS : now_ns + COMMAND_NS;
+		/* quit ends when the clients have, unless they are not waited for. */
+		mps->call.until_ns =
+			what == TD_MPS_QUIT && !mps->restarts ? NEVER_NS : now_ns + COMMAND_NS;
 		mps->call.pid_fd = open_pidfd(mps->call.pid);
 		r = mps->call.pid_fd < 0 ? mps->call.pid_fd : watch(mps, mps->call.pid_fd);
 	}
@@ -450,6 +452,7 @@ static void finish(
 	case TD_MPS_STATUS:
 		mps->state = good && td_mps_parse_fault(text) ? TD_MPSD_FAULT : TD_MPSD_READY;
 		break;
+	case TD_MPS_TERMINATE:
 	case TD_MPS_QUIT: /* its process ends */
 	case TD_MPS_NONE: break;
 	}
@@ -503,22 +506,63 @@ static void check_processes(struct td_mpsd *mps, uint64_t now_ns)
 	fail(mps, now_ns, "the control daemon has ended: see control.log");
 }
 
+/* Neither of them may be left: a new control daemon would find the old one's sockets. */
+static void kill_both(const struct td_mpsd *mps)
+{
+	const int fds[] = {mps->server_fd, mps->control_fd};
+
+	for (size_t i = 0; i < 2; i++)
+		if (fds[i] >= 0)
+			(void)syscall(SYS_pidfd_send_signal, fds[i], SIGKILL, NULL, 0);
+}
+
 /* A command that does not answer means that the control daemon does not. */
 static void check_time(struct td_mpsd *mps, uint64_t now_ns)
 {
 	if (!mps->call.pid || mps->call.killed || now_ns < mps->call.until_ns)
 		return;
 	kill_call(mps);
+	/* It was told to end, and is made to. */
+	if (mps->state == TD_MPSD_STOPPING) {
+		kill_both(mps);
+		return;
+	}
 	fail(mps, now_ns, TD_MPS_PROGRAM " does not answer");
+}
+
+/* Has a client to be let go of, and takes it. 0: none. */
+static pid_t take_client(struct td_mpsd *mps)
+{
+	for (size_t i = 0; i < TD_MPS_TERMINATE_MAX; i++) {
+		pid_t client = mps->terminate[i];
+
+		mps->terminate[i] = 0;
+		if (client)
+			return client;
+	}
+	return 0;
+}
+
+static void let_go(struct td_mpsd *mps, pid_t client, uint64_t now_ns)
+{
+	char command[64];
+
+	snprintf(command, sizeof(command), "terminate_client %d %d\n", (int)mps->server,
+		(int)client);
+	call(mps, TD_MPS_TERMINATE, command, now_ns);
 }
 
 static void decide(struct td_mpsd *mps, uint64_t now_ns)
 {
+	pid_t client = mps->server ? take_client(mps) : 0;
+
 	if (mps->control && (!mps->wanted || mps->restarts)) {
 		if (mps->state == TD_MPSD_STOPPING)
 			return;
 		mps->state = TD_MPSD_STOPPING;
 		call(mps, TD_MPS_QUIT, mps->restarts ? "quit -t 0\n" : "quit\n", now_ns);
+	} else if (mps->control && client) {
+		let_go(mps, client, now_ns);
 	} else if (mps->control && now_ns >= mps->look_ns) {
 		mps->look_ns = now_ns + LOOK_NS;
 		call(mps, TD_MPS_LIST, "get_server_list\n", now_ns);
@@ -531,6 +575,14 @@ static void decide(struct td_mpsd *mps, uint64_t now_ns)
 	}
 }
 
+static bool has_client(const struct td_mpsd *mps)
+{
+	for (size_t i = 0; i < TD_MPS_TERMINATE_MAX; i++)
+		if (mps->server && mps->terminate[i])
+			return true;
+	return false;
+}
+
 static uint64_t next_ns(const struct td_mpsd *mps, uint64_t now_ns)
 {
 	/* Where it could not be watched it is looked at now and then. */
@@ -539,7 +591,9 @@ static uint64_t next_ns(const struct td_mpsd *mps, uint64_t now_ns)
 	if (mps->call.pid)
 		return mps->call.until_ns;
 	if (mps->control)
-		return mps->state == TD_MPSD_STOPPING ? NEVER_NS : mps->look_ns;
+		return mps->state == TD_MPSD_STOPPING ? NEVER_NS
+		       : has_client(mps)              ? 0
+						      : mps->look_ns;
 	return mps->wanted ? mps->retry_ns : NEVER_NS;
 }
 
@@ -565,6 +619,27 @@ void td_mpsd_want(struct td_mpsd *mps, bool wanted)
 void td_mpsd_restart(struct td_mpsd *mps)
 {
 	mps->restarts = mps->control != 0;
+}
+
+void td_mpsd_terminate(struct td_mpsd *mps, pid_t client)
+{
+	for (size_t i = 0; i < TD_MPS_TERMINATE_MAX; i++) {
+		if (mps->terminate[i] && mps->terminate[i] != client)
+			continue;
+		mps->terminate[i] = client;
+		return;
+	}
+}
+
+int td_mpsd_spawn(const struct td_mpsd *mps, const char *program, char *const *argv, pid_t *ret)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), r;
+
+	if (null < 0)
+		return -errno;
+	r = spawn(mps, program, argv, null, null, ret);
+	close(null);
+	return r;
 }
 
 int td_mpsd_fd(const struct td_mpsd *mps)

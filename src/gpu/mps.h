@@ -25,8 +25,9 @@
 
 #include "base/uuid.h"
 
-#define TD_MPS_PATH    96 /* a pipe directory, with the NUL: there are sockets in it */
-#define TD_MPS_PROGRAM "nvidia-cuda-mps-control"
+#define TD_MPS_PATH          96 /* a pipe directory, with the NUL: there are sockets in it */
+#define TD_MPS_PROGRAM       "nvidia-cuda-mps-control"
+#define TD_MPS_TERMINATE_MAX 16
 
 enum td_mpsd_state {
 	TD_MPSD_OFF,
@@ -43,6 +44,7 @@ enum td_mps_command {
 	TD_MPS_START,
 	TD_MPS_LIST,
 	TD_MPS_STATUS,
+	TD_MPS_TERMINATE,
 	TD_MPS_QUIT,
 };
 
@@ -59,11 +61,13 @@ struct td_mpsd {
 		pid_t pid;
 		int pid_fd, out_fd;
 		uint64_t until_ns;
-		bool killed; /* for it did not answer; it has not ended yet */
-	} call;                     /* the command that runs */
-	uint64_t retry_ns, look_ns; /* when it is started, or asked, next */
-	uint32_t failures;          /* starts or lives that failed, since one lasted */
+		bool killed;            /* for it did not answer; it has not ended yet */
+	} call;                         /* the command that runs */
+	uint64_t retry_ns, look_ns;     /* when it is started, or asked, next */
+	uint32_t failures;              /* starts or lives that failed, since one lasted */
 	uint64_t started_ns, server_ns; /* when the control daemon, and its server, were found */
+	/* Clients that the server is to let go of: terminate_client. 0: a free place. */
+	pid_t terminate[TD_MPS_TERMINATE_MAX];
 };
 
 /* The directory must be one that is private to this daemon and GPU. 0 or -errno. */
@@ -75,6 +79,18 @@ void td_mpsd_deinit(struct td_mpsd *mps);
 void td_mpsd_want(struct td_mpsd *mps, bool wanted);
 /* Ends the server with all its clients' contexts, and starts anew. */
 void td_mpsd_restart(struct td_mpsd *mps);
+
+/*
+ * Has the server end the contexts of its client, which makes the end of that process harmless. The
+ * next step acts on it. Of too many at once the last ones are passed by.
+ */
+void td_mpsd_terminate(struct td_mpsd *mps, pid_t client);
+
+/*
+ * Starts a program with the environment of the server's clients, and without a terminal. 0 or
+ * -errno.
+ */
+int td_mpsd_spawn(const struct td_mpsd *mps, const char *program, char *const *argv, pid_t *ret);
 
 /* Readable when td_mpsd_step() has something to do before its time. */
 int td_mpsd_fd(const struct td_mpsd *mps);

@@ -10,6 +10,7 @@
 #include "daemon/execute/actions.h"
 #include "daemon/model/job.h"
 #include "daemon/model/node.h"
+#include "daemon/node/hangs.h"
 #include "proto/orders.h"
 #include "proto/proto.h"
 
@@ -17,6 +18,8 @@
 #define LOST_NS 3000000000ull
 /* After SIGKILL a process may take a while to be gone: the driver frees its memory. */
 #define GONE_NS 10000000000ull
+/* The time that an MPS server has for letting go of a client before that is killed. */
+#define LET_GO_NS 500000000ull
 /* A second instance loads its model first. */
 #define SHADOW_NS 600000000000ull
 
@@ -136,6 +139,28 @@ static void tell_one(
 	}
 }
 
+/*
+ * Killing a client of MPS with work in flight may hang the server, unless that lets go of it before.
+ * Returns when SIGKILL is due.
+ */
+static uint64_t when_to_kill(
+	struct td_node *node, const struct td_act *act, struct td_process *process, uint64_t now_ns)
+{
+	struct td_list *it;
+	bool is_mps = false;
+
+	td_list_for_each (it, &process->clients)
+		is_mps |= td_container_of(it, struct td_client, of_process)->mps;
+	if (!is_mps)
+		return act->ending.kill_ns;
+	if (now_ns < act->ending.kill_ns || process->leave.let_go)
+		return act->ending.kill_ns + LET_GO_NS;
+	process->leave.let_go = true;
+	td_list_for_each (it, &process->clients)
+		td_hangs_let_go(node, td_container_of(it, struct td_client, of_process));
+	return act->ending.kill_ns + LET_GO_NS;
+}
+
 static void press_one(
 	struct td_node *node, struct td_act *act, struct td_process *process, uint64_t now_ns)
 {
@@ -148,7 +173,7 @@ static void press_one(
 		if (!was_called)
 			send_signal(node, act, process, SIGTERM);
 	}
-	if (now_ns >= act->ending.kill_ns && !leave->killed) {
+	if (now_ns >= when_to_kill(node, act, process, now_ns) && !leave->killed) {
 		leave->killed = true;
 		send_signal(node, act, process, SIGKILL);
 	}
@@ -415,5 +440,6 @@ uint64_t td_ending_wakeup(const struct td_act *act, uint64_t now_ns)
 		ns = earlier(ns, e->order_until_ns, now_ns);
 	if (!e->told)
 		return ns;
+	ns = earlier(ns, e->kill_ns + LET_GO_NS, now_ns);
 	return earlier(earlier(ns, e->term_ns, now_ns), e->kill_ns, now_ns);
 }

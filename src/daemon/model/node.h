@@ -21,6 +21,7 @@
 #include "daemon/model/service.h"
 #include "daemon/model/account.h"
 #include "daemon/model/activity.h"
+#include "daemon/model/hang.h"
 #include "daemon/record/events.h"
 #include "daemon/model/options.h"
 #include "daemon/model/procfs.h"
@@ -96,6 +97,8 @@ struct td_node_io {
 	struct td_ceiling (*ceiling)(void *peer, uint32_t slot, const struct td_ceiling *ceiling);
 	/* Looks at MPS on the GPU. False: nobody looks after it there. NULL: nobody does anywhere. */
 	bool (*mps)(void *arg, const uint8_t *uuid, struct td_mps_seen *ret);
+	/* Has the MPS server of the GPU let go of its client. NULL: nobody can. */
+	void (*mps_terminate)(void *arg, const uint8_t *uuid, pid_t pid);
 };
 
 /* Can a GPU's driver map memory of the host for it? As a program whose memory can move has said. */
@@ -126,6 +129,7 @@ struct td_gpu {
 	uint64_t drained_ns;    /* when the last holder was drained; 0: nothing measured since */
 	uint64_t drained_moved; /* bytes moved on this GPU until then */
 	struct td_alone alone;
+	struct td_hang hang; /* of its MPS server */
 	enum td_host_memory host_memory;
 	uint64_t metered_ppm; /* of its time, what its clients' meters say together; metering.c */
 };
@@ -169,6 +173,7 @@ struct td_client {
 		uint64_t charged_bytes, overhead_bytes, imported_bytes, next_imported_bytes;
 	} seen;           /* in the last sample */
 	struct td_activity activity; /* of the GPU, by its meter */
+	bool mps;         /* it shares the GPU by MPS, as it says */
 	bool ready;       /* everything resident, for this GRANT */
 	uint64_t owes_ns; /* it has not acknowledged its GRANT for so long; 0: it has. stopped.c */
 	uint32_t owes_since_seq; /* what it had acknowledged when that began */
@@ -243,6 +248,7 @@ struct td_leave {
 	bool answered;
 	uint8_t how;   /* enum td_leaving, once it has answered */
 	bool signalled, killed;
+	bool let_go; /* its MPS server was told to let go of it */
 };
 
 struct td_process {
@@ -285,6 +291,7 @@ struct td_process {
 	struct td_host_part host;
 	uint32_t can; /* TD_CAN_* */
 	struct td_leave leave;
+	bool has_left; /* LEFT has come: its end does no harm to MPS */
 	uint64_t started_ns, held_ns, waited_ns, launches, handovers;
 	uint8_t candidates[TD_GPU_MAX][16]; /* PLACE: so far */
 	uint32_t candidate_count;

@@ -20,6 +20,7 @@
 #include "daemon/model/job.h"
 #include "daemon/node/abilities.h"
 #include "daemon/node/gpus.h"
+#include "daemon/node/hangs.h"
 #include "daemon/node/place.h"
 #include "proto/words.h"
 
@@ -219,6 +220,7 @@ static int attach(struct td_node *node, struct td_process *process, const struct
 	client->slot = msg->slot;
 	client->total_bytes = msg->total_bytes;
 	client->sm_share_ppm = msg->sm_share_ppm < TD_PPM ? msg->sm_share_ppm : 0;
+	client->mps = msg->mps;
 	client->spills = msg->spills && process->backend == TD_BACKEND_SWAP;
 	if (process->backend == TD_BACKEND_SWAP)
 		node->gpus[gpu].host_memory =
@@ -515,6 +517,10 @@ int td_node_message(
 	process->stop.heard = true;
 	if (msg->type == TD_MSG_TYPE_leaving)
 		return td_process_leaving(process, &msg->leaving);
+	if (msg->type == TD_MSG_TYPE_left) {
+		td_hangs_left(node, process, &msg->left);
+		return 0;
+	}
 	if (process->foreign)
 		return td_node_foreign_message(node, process, msg);
 	switch (msg->type) {
@@ -549,6 +555,7 @@ void td_node_gone(struct td_node *node, struct td_process *process, uint64_t now
 {
 	td_node_event(node, TD_EVENT_LEFT, process, TD_GPU_ANY, now_ns,
 		td_process_held_ns(process, now_ns), 0, NULL);
+	td_hangs_gone(node, process, now_ns);
 	free_process(node, process);
 }
 

@@ -27,6 +27,7 @@
 #include "base/program.h"
 #include "base/time.h"
 #include "daemon/server/peer.h"
+#include "gpu/canary.h"
 #include "proto/socket.h"
 
 #define SETTLE_NS (300 * TD_NS_PER_MS)
@@ -313,6 +314,9 @@ int main(int argc, char **argv)
 	struct td_err err = {0}, no_socket = {0};
 	int r;
 
+	/* The daemon's own child (server/canary.c): no option, as nobody else has a use for it. */
+	if (argc == 2 && !strcmp(argv[1], TD_CANARY_ARGUMENT))
+		return (int)td_canary_run();
 	if (td_socket_path_typed(arguments.socket, sizeof(arguments.socket), &no_socket))
 		arguments.socket[0] = 0;
 	td_options_init(&server.node.options);

@@ -8,6 +8,8 @@
 #include "base/time.h"
 #include "base/uuid.h"
 #include "daemon/node/gpus.h"
+#include "daemon/node/hangs.h"
+#include "daemon/server/canary.h"
 #include "policy/policy.h"
 
 #define LOOK_NS (2 * TD_NS_PER_S)
@@ -15,6 +17,7 @@
 struct td_mps_gpu {
 	struct td_source source; /* first: the loop hands it back */
 	struct td_mpsd mps;
+	struct td_canary canary;
 	uint8_t uuid[16];
 	enum td_mpsd_state told; /* by the last event */
 	bool woken;
@@ -45,6 +48,7 @@ void td_mps_table_deinit(struct td_mps_table *table)
 {
 	for (uint32_t i = 0; i < table->count; i++) {
 		td_loop_remove(table->loop, &table->gpus[i]->source);
+		td_canary_deinit(&table->gpus[i]->canary);
 		td_mpsd_deinit(&table->gpus[i]->mps);
 		free(table->gpus[i]);
 	}
@@ -102,6 +106,7 @@ static void add(struct td_mps_table *table, const struct td_nvml_gpu *listed)
 		free(gpu);
 		return;
 	}
+	td_canary_init(&gpu->canary, table->loop);
 	table->gpus[table->count++] = gpu;
 }
 
@@ -122,6 +127,15 @@ static void tell(const struct td_mps_table *table, struct td_mps_gpu *gpu, uint6
 	event(table, gpu->uuid, now_ns, detail);
 }
 
+/* NULL: no job uses it. */
+static struct td_gpu *used_gpu(const struct td_mps_table *table, const uint8_t *uuid)
+{
+	for (uint32_t i = 0; i < table->node->gpu_count; i++)
+		if (table->node->gpus[i].used && !memcmp(table->node->gpus[i].uuid, uuid, 16))
+			return &table->node->gpus[i];
+	return NULL;
+}
+
 bool td_mps_table_seen(
 	const struct td_mps_table *table, const uint8_t *uuid, struct td_mps_seen *ret)
 {
@@ -133,6 +147,7 @@ bool td_mps_table_seen(
 	};
 	const struct td_nvml_gpu *listed = td_gpus_find(table->node, uuid);
 	const struct td_mps_gpu *gpu = find(table, uuid);
+	const struct td_gpu *used = used_gpu(table, uuid);
 
 	if (table->has_foreign || !listed || listed->mig)
 		return false;
@@ -141,6 +156,7 @@ bool td_mps_table_seen(
 	if (gpu) {
 		ret->state = states[gpu->mps.state];
 		ret->started_ns = td_mpsd_started_ns(&gpu->mps);
+		ret->hangs = used && used->hang.state == TD_HANG_HUNG;
 	}
 	return true;
 }
@@ -164,11 +180,28 @@ static void look_for_foreign(struct td_mps_table *table, bool wanted, uint64_t n
 	event(table, none, now_ns, detail);
 }
 
+/* Does work end there? Returns when to look again. */
+static uint64_t watch(const struct td_mps_table *table, struct td_mps_gpu *gpu, uint64_t now_ns)
+{
+	struct td_gpu *used = used_gpu(table, gpu->uuid);
+	uint64_t next_ns;
+	bool hung;
+
+	if (!used)
+		return UINT64_MAX;
+	next_ns = td_canary_turn(&gpu->canary, &used->hang, &gpu->mps, now_ns, &hung);
+	if (hung)
+		event(table, gpu->uuid, now_ns,
+			"hangs: the work of a program that tried it has not ended");
+	return next_ns;
+}
+
 uint64_t td_mps_table_turn(struct td_mps_table *table, uint64_t now_ns)
 {
 	bool wanted = is_wanted(&table->node->options);
-	uint64_t next_ns = UINT64_MAX;
+	uint64_t next_ns = UINT64_MAX, watch_ns;
 
+	td_hangs_look(table->node, now_ns);
 	if (now_ns >= table->look_ns)
 		look_for_foreign(table, wanted, now_ns);
 	for (uint32_t i = 0; wanted && !table->has_foreign && i < table->node->listed_count; i++) {
@@ -186,11 +219,23 @@ uint64_t td_mps_table_turn(struct td_mps_table *table, uint64_t now_ns)
 			gpu->next_ns = td_mpsd_step(&gpu->mps, now_ns);
 			tell(table, gpu, now_ns);
 		}
+		watch_ns = watch(table, gpu, now_ns);
+		next_ns = watch_ns < next_ns ? watch_ns : next_ns;
 		next_ns = gpu->next_ns < next_ns ? gpu->next_ns : next_ns;
 	}
 	if (wanted && !table->count && table->look_ns < next_ns)
 		next_ns = table->look_ns;
 	return next_ns;
+}
+
+void td_mps_table_terminate(struct td_mps_table *table, const uint8_t *uuid, pid_t client)
+{
+	struct td_mps_gpu *gpu = find(table, uuid);
+
+	if (!gpu)
+		return;
+	td_mpsd_terminate(&gpu->mps, client);
+	gpu->woken = true;
 }
 
 void td_mps_table_tell(

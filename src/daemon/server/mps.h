@@ -38,6 +38,9 @@ uint64_t td_mps_table_turn(struct td_mps_table *table, uint64_t now_ns);
 bool td_mps_table_seen(
 	const struct td_mps_table *table, const uint8_t *uuid, struct td_mps_seen *ret);
 
+/* Has the server let go of its client: terminate_client. */
+void td_mps_table_terminate(struct td_mps_table *table, const uint8_t *uuid, pid_t client);
+
 /*
  * Fills in the state for that GPU and, while it is ready, the pipe directory, else the reason. "":
  * there is no control daemon.

@@ -157,6 +157,11 @@ static bool node_mps(void *arg, const uint8_t *uuid, struct td_mps_seen *ret)
 	return td_mps_table_seen(&server->mps, uuid, ret);
 }
 
+static void node_mps_terminate(void *arg, const uint8_t *uuid, pid_t pid)
+{
+	td_mps_table_terminate(&((struct td_server *)arg)->mps, uuid, pid);
+}
+
 static void node_release(void *arg, const uint8_t *uuid)
 {
 	td_gpu_locks_release(&((struct td_server *)arg)->gpu_locks, uuid);
@@ -528,6 +533,7 @@ static void disconnect(struct td_peer *peer, uint64_t now_ns)
 	uid_t uid = peer->uid;
 	int fd = peer->source.fd;
 
+	td_peer_hear_last_words(peer, now_ns);
 	forget_peer(peer, now_ns);
 	td_closer_close(closer, uid, fd);
 }
@@ -632,7 +638,8 @@ int td_server_init(
 		.signal = node_signal,
 		.acted = node_acted,
 		.ceiling = node_ceiling,
-		.mps = node_mps};
+		.mps = node_mps,
+		.mps_terminate = node_mps_terminate};
 	int r;
 
 	memset(server, 0, sizeof(*server));

@@ -119,3 +119,9 @@ int td_supervise_message(struct td_peer *peer, const struct td_msg *msg, uint64_
 
 /* A tool's request. 0, or -EPROTO for a message that is none. */
 int td_tool_request(struct td_peer *peer, const struct td_msg *msg, uint64_t now_ns);
+
+/*
+ * The end of the process may be known before its last messages are read. Whether it has left MPS is
+ * one of these.
+ */
+void td_peer_hear_last_words(struct td_peer *peer, uint64_t now_ns);

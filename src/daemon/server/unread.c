@@ -1,18 +1,24 @@
 /*
  * Packets that peers leave unread. A packet that a connection does not take is kept for it, and
  * counts as its user's. A user who has too much kept is not read from, so he cannot ask for more.
+ * And what a process that has ended has left for us to read.
  */
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 
 #include "base/time.h"
 #include "daemon/server/peer_internal.h"
+#include "proto/socket.h"
 
 /* The most that a peer may leave unread: every event that is kept, and some more. */
 #define OUT_MAX ((size_t)4 << 20)
 /* Where its user has no more room, a peer that reads nothing for so long makes some. */
 #define STUCK_NS (10 * TD_NS_PER_S)
+/* Messages of a process that has ended, which are read for its LEFT. */
+#define LAST_WORDS_MAX 256
 
 /*
  * The most bytes that all peers together may leave unread. An answer that has begun may exceed it.
@@ -149,4 +155,24 @@ void td_peer_fail(struct td_peer *peer, int code, const char *text)
 		snprintf(msg.error.rest, sizeof(msg.error.rest), "%.*s", TD_STR_MAX,
 			text + TD_STR_MAX);
 	td_peer_send(peer, &msg);
+}
+
+void td_peer_hear_last_words(struct td_peer *peer, uint64_t now_ns)
+{
+	struct td_msg msg;
+	bool again = true;
+
+	for (int i = 0; peer->process && i < LAST_WORDS_MAX; i++) {
+		int r = td_socket_recv_bare(peer->source.fd, &msg);
+
+		/*
+		 * The kernel tells first, and once, that the peer has left messages of ours unread;
+		 * its own are behind that.
+		 */
+		if (r < 0 && !(r == -ECONNRESET && again))
+			return;
+		again = again && r >= 0;
+		if (r == 0 && msg.type == TD_MSG_TYPE_left)
+			(void)td_node_message(&peer->server->node, peer->process, &msg, now_ns);
+	}
 }

@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "base/time.h"
+#include "preload/agent/clean_exit.h"
 #include "preload/agent/heartbeat.h"
 #include "preload/agent/leave.h"
 #include "preload/agent/place.h"
@@ -376,6 +377,7 @@ static void attach(unsigned slot, const struct td_gpu_info *gpu)
 		msg.attach.used_bytes = gpu->used_bytes;
 	msg.attach.spills = td_plans_backend() && td_plans_backend()->spills &&
 			    td_plans_backend()->spills(gpu->device);
+	msg.attach.mps = td_exit_is_mps(gpu);
 	self.asked |= 1u << slot;
 	send_msg(&msg);
 }
@@ -536,6 +538,8 @@ static uint64_t step(uint64_t now_ns)
 	unsigned gpus;
 	bool meter = now_ns >= self.metered_ns + METER_EVERY_NS;
 
+	if (td_exit_step(self.state == STATE_UP ? send_msg : NULL))
+		return next_ns;
 	if (self.state == STATE_NONE && now_ns >= self.retry_ns)
 		greet(now_ns);
 	receive(now_ns);
@@ -550,6 +554,7 @@ static uint64_t step(uint64_t now_ns)
 	 * these is.
 	 */
 	gpus = td_context_gpu_count();
+	td_exit_look(gpus, meter);
 	if (self.state == STATE_UP) {
 		tell_backend();
 		complain();

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "preload/base/agent_calls.h"
+#include "preload/base/caught.h"
 #include "proto/proto.h"
 #include "proto/words.h"
 
@@ -22,7 +23,7 @@ static enum td_leaving how_it_ends(void)
 {
 	struct sigaction action;
 
-	if (sigaction(SIGTERM, NULL, &action) || action.sa_handler == SIG_DFL)
+	if (td_caught_action(SIGTERM, NULL, &action) || action.sa_handler == SIG_DFL)
 		return TD_LEAVING_ENDS;
 	return action.sa_handler == SIG_IGN ? TD_LEAVING_IGNORES : TD_LEAVING_HANDLES;
 }

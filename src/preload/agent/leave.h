@@ -8,8 +8,8 @@
  *   ignored     As by default. SIGKILL is the daemon's business.
  *
  * Without the daemon nobody closes the gate: then it is raised at once. It is raised once for each
- * LEAVE. All of this is the agent's. Contexts are the driver's to end; whoever wants to end them
- * before the signal does it in raise_once().
+ * LEAVE. All of this is the agent's. Under MPS the signal is caught, and the process ends by
+ * clean_exit.h.
  */
 #pragma once
 

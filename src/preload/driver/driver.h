@@ -18,12 +18,15 @@
 
 #define TD_CUDA_EVENT_DISABLE_TIMING 2u
 #define TD_CUDA_CAPTURE_RELAXED      2
+#define TD_CUDA_ATTRIBUTE_MPS        133 /* CU_DEVICE_ATTRIBUTE_MPS_ENABLED */
 
 struct td_driver {
 	int (*ctx_get_current)(void **ret_context);
 	int (*ctx_push_current)(void *context);
 	int (*ctx_pop_current)(void **ret_context);
 	int (*ctx_get_device)(int *ret_device);
+	int (*ctx_destroy)(void *context);
+	int (*primary_ctx_reset)(int device);
 	int (*ctx_synchronize)(void);
 	int (*device_get_uuid)(uint8_t uuid[16], int device);
 	int (*device_get_name)(char *name, int len, int device);

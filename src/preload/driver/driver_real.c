@@ -27,6 +27,16 @@ static int ctx_get_device(int *ret_device)
 	return ASK(cuCtxGetDevice, ret_device);
 }
 
+static int ctx_destroy(void *context)
+{
+	return ASK(cuCtxDestroy_v2, context);
+}
+
+static int primary_ctx_reset(int device)
+{
+	return ASK(cuDevicePrimaryCtxReset_v2, device);
+}
+
 static int ctx_synchronize(void)
 {
 	return td_real.cuCtxSynchronize ? td_real.cuCtxSynchronize() : CUDA_ERROR_NOT_FOUND;
@@ -126,6 +136,8 @@ void td_driver_publish_real(void)
 		.ctx_push_current = ctx_push_current,
 		.ctx_pop_current = ctx_pop_current,
 		.ctx_get_device = ctx_get_device,
+		.ctx_destroy = ctx_destroy,
+		.primary_ctx_reset = primary_ctx_reset,
 		.ctx_synchronize = ctx_synchronize,
 		.device_get_uuid = device_get_uuid,
 		.device_get_name = device_get_name,

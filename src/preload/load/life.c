@@ -10,8 +10,10 @@
 #include <stddef.h>
 
 #include "preload/agent/agent.h"
+#include "preload/agent/clean_exit.h"
 #include "preload/agent/place.h"
 #include "preload/base/backend.h"
+#include "preload/base/caught.h"
 #include "preload/base/settings.h"
 #include "preload/base/thread.h"
 #include "preload/context/context.h"
@@ -35,6 +37,7 @@
 
 static void in_child(void)
 {
+	td_exit_forked();
 	td_agent_forked();
 	td_client_forked();
 	td_host_forked();
@@ -91,10 +94,14 @@ static void at_fork(void (*before)(void), void (*after)(void), void (*child)(voi
 void td_begin(void)
 {
 	static bool begun;
+	td_sigaction_fn real;
+
 	if (begun)
 		return;
 	begun = true;
 	td_libc_find();
+	*(void **)&real = td_libc_symbol("sigaction");
+	td_caught_init(real);
 	td_settings_read();
 	td_place_read();
 	td_choose_init(td_settings.backend,
@@ -118,6 +125,7 @@ __attribute__((constructor)) static void begin(void)
  */
 __attribute__((destructor)) static void end(void)
 {
+	td_exit_begins();
 	td_ipc_exiting();
 	td_late_exiting();
 	td_agent_exiting();

@@ -1,0 +1,74 @@
+/* See hangs.h. */
+#include "daemon/node/hangs.h"
+
+#include <stdio.h>
+
+#include "daemon/model/node.h"
+#include "daemon/node/gpus.h"
+
+static void suspect(struct td_node *node, const struct td_process *process,
+	const struct td_client *client, const char *why, uint64_t now_ns)
+{
+	struct td_gpu *gpu = &node->gpus[client->gpu];
+	char detail[128];
+
+	if (!client->mps)
+		return;
+	td_hang_died(&gpu->hang, now_ns);
+	snprintf(detail, sizeof(detail), "suspect: process %d %s", (int)process->pid, why);
+	td_node_gpu_event(
+		node, TD_EVENT_MPS, process, td_gpu_number(node, client->gpu), now_ns, detail);
+}
+
+static void suspect_all(
+	struct td_node *node, const struct td_process *process, const char *why, uint64_t now_ns)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &process->clients)
+		suspect(node, process, td_container_of(it, struct td_client, of_process), why,
+			now_ns);
+}
+
+void td_hangs_left(
+	const struct td_node *node, struct td_process *process, const struct td_msg_left *msg)
+{
+	struct td_list *it;
+
+	process->has_left = msg->drained;
+	td_list_for_each (it, &process->clients)
+		if (!msg->drained)
+			td_hangs_let_go(node, td_container_of(it, struct td_client, of_process));
+}
+
+void td_hangs_let_go(const struct td_node *node, const struct td_client *client)
+{
+	if (client->mps && node->io.mps_terminate)
+		node->io.mps_terminate(
+			node->io.arg, node->gpus[client->gpu].uuid, client->process->pid);
+}
+
+void td_hangs_gone(struct td_node *node, const struct td_process *process, uint64_t now_ns)
+{
+	if (!process->has_left)
+		suspect_all(node, process, "has ended without leaving MPS", now_ns);
+}
+
+void td_hangs_look(struct td_node *node, uint64_t now_ns)
+{
+	uint64_t launched[TD_GPU_MAX] = {0}, ended[TD_GPU_MAX] = {0};
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+		const struct td_meter_page *meter = client->process->meter;
+
+		if (!client->mps || !meter || client->failed)
+			continue;
+		launched[client->gpu] += atomic_load(&meter->launches);
+		ended[client->gpu] += atomic_load(&meter->used_ns[client->slot]);
+	}
+	for (uint32_t i = 0; i < node->gpu_count; i++)
+		td_hang_progress(
+			&node->gpus[i].hang, &td_hang_default, launched[i], ended[i], now_ns);
+}

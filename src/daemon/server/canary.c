@@ -1,0 +1,103 @@
+/* See canary.h. */
+#include "daemon/server/canary.h"
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/model/hang.h"
+#include "gpu/canary.h"
+#include "gpu/mps.h"
+
+static void ended(struct td_source *source, uint32_t events)
+{
+	(void)source;
+	(void)events; /* the turn that follows looks */
+}
+
+void td_canary_init(struct td_canary *canary, struct td_loop *loop)
+{
+	*canary = (struct td_canary){.source = {-1, ended}, .loop = loop};
+}
+
+static void forget(struct td_canary *canary)
+{
+	td_loop_remove(canary->loop, &canary->source);
+	close(canary->source.fd);
+	canary->source.fd = -1;
+	canary->pid = 0;
+}
+
+static bool send_one(struct td_canary *canary, const struct td_mpsd *mps)
+{
+	char *arguments[] = {(char *)"tandemd", (char *)TD_CANARY_ARGUMENT, NULL};
+
+	if (td_mpsd_spawn(mps, "/proc/self/exe", arguments, &canary->pid))
+		return false;
+	canary->source.fd = (int)syscall(SYS_pidfd_open, canary->pid, 0);
+	if (canary->source.fd >= 0 && !td_loop_add(canary->loop, &canary->source))
+		return true;
+	kill(canary->pid, SIGKILL);
+	(void)waitpid(canary->pid, NULL, 0);
+	if (canary->source.fd >= 0)
+		close(canary->source.fd);
+	canary->source.fd = -1;
+	return false;
+}
+
+/* True: it has ended, as *ret says. A server that is gone, or in fault, is found elsewhere. */
+static bool has_ended(struct td_canary *canary, enum td_canary_end *ret)
+{
+	int status;
+
+	if (canary->source.fd < 0 || waitpid(canary->pid, &status, WNOHANG) != canary->pid)
+		return false;
+	forget(canary);
+	*ret = WIFEXITED(status) && WEXITSTATUS(status) == TD_CANARY_ENDED ? TD_CANARY_WELL
+									   : TD_CANARY_FAILED;
+	return true;
+}
+
+static void kill_it(struct td_canary *canary)
+{
+	if (canary->source.fd < 0)
+		return;
+	kill(canary->pid, SIGKILL);
+	/* In the driver it may take a while to end. */
+	if (waitpid(canary->pid, NULL, WNOHANG) == canary->pid)
+		forget(canary);
+}
+
+uint64_t td_canary_turn(struct td_canary *canary, struct td_hang *hang, const struct td_mpsd *mps,
+	uint64_t now_ns, bool *ret_hung)
+{
+	enum td_canary_end end;
+
+	*ret_hung = false;
+	td_hang_server(hang, (int)mps->server);
+	if (has_ended(canary, &end))
+		td_hang_canary(hang, &td_hang_default, end, now_ns);
+	if (td_hang_step(hang, now_ns)) {
+		*ret_hung = true;
+		kill_it(canary);
+	}
+	if (mps->state == TD_MPSD_READY && canary->source.fd < 0 &&
+		td_hang_wants_canary(hang, now_ns)) {
+		td_hang_sent(hang, &td_hang_default, now_ns);
+		if (!send_one(canary, mps))
+			td_hang_canary(hang, &td_hang_default, TD_CANARY_FAILED, now_ns);
+	}
+	/* A server that is not ready is looked at when it is. */
+	if (td_hang_wants_canary(hang, now_ns))
+		return UINT64_MAX;
+	return td_hang_wakeup(hang, &td_hang_default, now_ns);
+}
+
+void td_canary_deinit(struct td_canary *canary)
+{
+	if (canary->source.fd < 0)
+		return;
+	kill(canary->pid, SIGKILL);
+	forget(canary);
+}

@@ -1,0 +1,369 @@
+/* See clean_exit.h. */
+#include "preload/agent/clean_exit.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/time.h"
+#include "preload/base/agent_calls.h"
+#include "preload/base/caught.h"
+#include "preload/base/futex.h"
+#include "preload/base/page.h"
+#include "preload/base/thread.h"
+#include "preload/context/context.h"
+#include "preload/context/drain.h"
+#include "preload/context/marker.h"
+#include "preload/driver/driver.h"
+#include "preload/gate/gate.h"
+#include "proto/proto.h"
+
+/* Docker waits 10 s for what it stops, Kubernetes and Slurm 30 s. */
+#define FREEZE_NS TD_NS_PER_S /* of an agent that is inside the driver */
+#define DRAIN_NS  (3 * TD_NS_PER_S)
+/* Of exit(), which ends work by the driver's own means. */
+#define EXIT_NS (2 * TD_NS_PER_S)
+/* When nothing runs any more the rest is courtesy; a parked thread may keep the driver from it. */
+#define DESTROY_NS (250 * TD_NS_PER_MS)
+#define TELL_NS    TD_NS_PER_S
+/* Work has not ended: for the daemon to have the MPS server let go of us. */
+#define LAST_NS      (5 * TD_NS_PER_S)
+#define PAUSE_MIN_NS (50 * TD_NS_PER_US)
+#define PAUSE_MAX_NS (2 * TD_NS_PER_MS)
+#define IDLE_NS      TD_NS_PER_S
+#define NEVER_SET    UINT32_MAX
+
+/* Requests to the agent, a bit each; a bit of `done` answers each. */
+#define FREEZE 1u
+#define TELL   2u
+static _Atomic uint32_t asked, done;
+static _Atomic bool drained; /* what TELL says */
+
+static _Atomic pid_t armed;        /* the process; 0: none */
+static unsigned looked;            /* the agent's: so many GPUs were asked for MPS */
+static _Atomic bool exiting, left; /* exit(): it has begun; its work has ended */
+static _Atomic uint32_t left_bell;
+static _Atomic uint32_t status = NEVER_SET; /* of an _exit() */
+
+static struct td_context contexts[TD_CONTEXT_MAX]; /* the exit thread's */
+static unsigned context_count;
+static _Atomic bool destroyed;
+
+/* -- the agent's part -- */
+
+static void tell(void (*send)(const struct td_msg *msg))
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_left};
+
+	msg.left.drained = atomic_load(&drained);
+	if (send)
+		send(&msg);
+}
+
+bool td_exit_step(void (*send)(const struct td_msg *msg))
+{
+	uint32_t todo = atomic_load(&asked) & ~atomic_load(&done);
+
+	if (todo & FREEZE && !td_gate_unmap(TD_WORD_CLOSED | TD_WORD_STEP, 0))
+		atomic_fetch_or(&done, FREEZE);
+	if (todo & TELL) {
+		tell(send);
+		atomic_fetch_or(&done, TELL);
+	}
+	return atomic_load(&done) & FREEZE;
+}
+
+static bool has_done(uint32_t what)
+{
+	return atomic_load(&done) & what;
+}
+
+static void ask(uint32_t what)
+{
+	atomic_fetch_and(&done, ~what);
+	atomic_fetch_or(&asked, what);
+	td_agent_wake();
+}
+
+/* -- the exit thread -- */
+
+static void pause_longer(uint64_t *pause_ns)
+{
+	td_time_sleep_until_ns(td_time_now_ns() + *pause_ns);
+	if (*pause_ns < PAUSE_MAX_NS)
+		*pause_ns *= 2;
+}
+
+static bool wait_for(bool (*condition)(void), uint64_t most_ns)
+{
+	uint64_t end_ns = td_time_now_ns() + most_ns, pause_ns = PAUSE_MIN_NS;
+
+	while (!condition()) {
+		if (td_time_now_ns() >= end_ns)
+			return false;
+		pause_longer(&pause_ns);
+	}
+	return true;
+}
+
+static bool is_frozen(void)
+{
+	return has_done(FREEZE);
+}
+
+static bool was_told(void)
+{
+	return has_done(TELL);
+}
+
+static bool is_empty(void)
+{
+	return !td_marker_any_active();
+}
+
+static uint64_t ticket;
+
+static bool is_drained(void)
+{
+	return td_drain_is_done(ticket);
+}
+
+static bool is_destroyed(void)
+{
+	return atomic_load(&destroyed);
+}
+
+/* True: all that was submitted has ended. */
+static bool drain(uint64_t end_ns)
+{
+	uint64_t now_ns = td_time_now_ns();
+
+	if (!td_marker_launches() || !td_context_gpu_count())
+		return true;
+	ticket = td_drain_begin();
+	return ticket && wait_for(is_drained, end_ns > now_ns ? end_ns - now_ns : 0);
+}
+
+static bool stop_and_drain(void)
+{
+	uint64_t end_ns = td_time_now_ns() + DRAIN_NS;
+
+	ask(FREEZE);
+	(void)wait_for(is_frozen, FREEZE_NS);
+	td_gate_barrier();
+	return wait_for(is_empty, DRAIN_NS) && drain(end_ns);
+}
+
+/* -- threads of the program -- */
+
+static bool is_of_library(pid_t tid)
+{
+	char path[64], name[16];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/comm", (int)tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return true;
+	n = read(fd, name, sizeof(name));
+	close(fd);
+	return n == 7 && !memcmp(name, "tandem\n", 7);
+}
+
+/* One that blocks the signal goes on, and may see errors for the moment that is left. */
+static void park_threads(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	const struct dirent *entry;
+
+	if (!dir)
+		return;
+	td_caught_park();
+	while ((entry = readdir(dir))) {
+		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (tid > 0 && !is_of_library(tid))
+			(void)td_caught_send(tid);
+	}
+	/* Not closed: a thread that is parked may have malloc's lock. */
+}
+
+/* -- contexts -- */
+
+static void *destroy_main(void *arg)
+{
+	const struct td_driver *driver = td_driver();
+	struct td_gpu_info gpu;
+
+	(void)arg;
+	td_marker_adopt_internal();
+	for (unsigned i = 0; i < context_count; i++) {
+		if (contexts[i].created)
+			(void)driver->ctx_destroy(contexts[i].handle);
+		else if (td_context_gpu(contexts[i].slot, &gpu))
+			(void)driver->primary_ctx_reset(gpu.device);
+	}
+	atomic_store(&destroyed, true);
+	return NULL;
+}
+
+/* True: they are gone. */
+static bool destroy(bool is_still)
+{
+	context_count = td_context_list(contexts, TD_CONTEXT_MAX);
+	if (!context_count)
+		return true;
+	park_threads();
+	return !td_thread_start(destroy_main) && wait_for(is_destroyed, is_still ? DESTROY_NS : 0);
+}
+
+static void tell_daemon(bool good)
+{
+	atomic_store(&drained, good);
+	ask(TELL);
+	(void)wait_for(was_told, TELL_NS);
+}
+
+/* Frozen, with nothing in flight and without contexts, as far as that could be had. */
+static void leave(void)
+{
+	bool good = stop_and_drain();
+
+	good |= destroy(good);
+	tell_daemon(good);
+	if (!good && wait_for(is_destroyed, LAST_NS))
+		tell_daemon(true);
+}
+
+static void end_by_signal(int number)
+{
+	leave();
+	td_caught_die(number);
+	/* It should not come to this. */
+	(void)kill(getpid(), SIGKILL);
+}
+
+static void end_with_status(uint32_t code)
+{
+	leave();
+	(void)syscall(SYS_exit_group, code);
+}
+
+/*
+ * Other threads may go on launching, since destructors may wait for them. Work that they submit
+ * after this, and whatever does not end in time, the driver's own exit has to deal with.
+ */
+static void let_exit(void)
+{
+	bool good = drain(td_time_now_ns() + EXIT_NS);
+
+	tell_daemon(good);
+	atomic_store(&left, true);
+	atomic_fetch_add(&left_bell, 1);
+	td_futex_wake_all(&left_bell, false);
+}
+
+static void *exit_main(void *arg)
+{
+	(void)arg;
+	td_marker_adopt_internal();
+	for (;;) {
+		uint32_t rung = atomic_load(&td_caught_bell);
+
+		if (td_caught_first())
+			end_by_signal(td_caught_first());
+		if (atomic_load(&status) != NEVER_SET)
+			end_with_status(atomic_load(&status));
+		if (atomic_load(&exiting) && !atomic_load(&left))
+			let_exit();
+		td_futex_wait(&td_caught_bell, rung, IDLE_NS, false);
+	}
+	return NULL;
+}
+
+/* -- who asks -- */
+
+bool td_exit_is_mps(const struct td_gpu_info *gpu)
+{
+	const struct td_driver *driver = td_driver();
+	int enabled = 0;
+
+	return driver && driver->device_get_attribute && gpu->context &&
+	       !driver->device_get_attribute(&enabled, TD_CUDA_ATTRIBUTE_MPS, gpu->device) &&
+	       enabled;
+}
+
+void td_exit_look(unsigned gpus, bool again)
+{
+	struct td_gpu_info gpu;
+	bool is_mps = atomic_load(&armed) != 0;
+
+	if (gpus == looked && !(again && is_mps))
+		return;
+	looked = gpus;
+	for (unsigned i = 0; i < gpus && !is_mps; i++)
+		is_mps = td_context_gpu(i, &gpu) && td_exit_is_mps(&gpu);
+	if (!is_mps || (!atomic_load(&armed) && td_thread_start(exit_main)))
+		return;
+	atomic_store(&armed, getpid());
+	td_caught_arm();
+}
+
+/* The child of a vfork has our memory, and is not us. */
+static bool is_armed(void)
+{
+	return atomic_load(&armed) && atomic_load(&armed) == getpid();
+}
+
+static void wake(void)
+{
+	atomic_fetch_add(&td_caught_bell, 1);
+	td_futex_wake_all(&td_caught_bell, false);
+}
+
+void td_exit_begins(void)
+{
+	uint64_t end_ns = td_time_now_ns() + EXIT_NS + 2 * TELL_NS;
+
+	if (!is_armed())
+		return;
+	atomic_store(&exiting, true);
+	wake();
+	while (!atomic_load(&left) && td_time_now_ns() < end_ns)
+		td_futex_wait(&left_bell, atomic_load(&left_bell), 10 * TD_NS_PER_MS, false);
+}
+
+void td_exit_now(int code)
+{
+	uint32_t none = NEVER_SET;
+
+	if (!is_armed())
+		return;
+	/* A handler that has interrupted a submission never goes back into it. */
+	if (td_marker_self)
+		atomic_store(&td_marker_self->depth, 0);
+	(void)atomic_compare_exchange_strong(&status, &none, (uint32_t)code & 0xff);
+	wake();
+	for (uint64_t end_ns = td_time_now_ns() + DRAIN_NS + 2 * LAST_NS;
+		td_time_now_ns() < end_ns;)
+		td_time_sleep_until_ns(end_ns);
+}
+
+void td_exit_forked(void)
+{
+	td_caught_forked();
+	looked = 0;
+	atomic_store(&armed, 0);
+	atomic_store(&asked, 0);
+	atomic_store(&done, 0);
+	atomic_store(&exiting, false);
+	atomic_store(&left, false);
+	atomic_store(&status, NEVER_SET);
+	atomic_store(&destroyed, false);
+}
