@@ -71,6 +71,8 @@ int td_cli_ask_or_start(
  * -1 after printing an error.
  */
 int td_cli_json_option(int argc, char **argv, bool *ret_json);
+/* The same where there is no other argument. 0, or TD_EXIT_USAGE after printing an error. */
+int td_cli_list_options(int argc, char **argv, bool *ret_json);
 
 /*
  * Finds a file of this installation: beside the program in the build tree (bin/../lib) or where

@@ -2,7 +2,6 @@
 #include "cli/columns.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,29 +30,38 @@ void td_cell_set(struct td_cells *cells, enum td_column column, const char *form
 	va_end(args);
 }
 
-/* NULL: the titles. Blanks that nothing follows are left away. */
+void td_line_cell(struct td_line *line, int width, const char *text)
+{
+	int missing = (width < 0 ? -width : width) - (int)strlen(text);
+
+	missing = missing > 0 ? missing : 0;
+	printf("%*s%s%s", line->blanks + (width > 0 ? missing : 0), "",
+		line->has_cells && *text ? " " : "", text);
+	line->blanks = width < 0 ? missing : 0;
+	line->has_cells = true;
+}
+
+void td_line_end(struct td_line *line)
+{
+	*line = (struct td_line){0};
+	putchar('\n');
+	td_output_flush();
+}
+
+/* NULL: the titles. */
 static void print(const char *list, const struct td_cells *cells)
 {
-	const char *between = "";
-	int blanks = 0;
+	struct td_line line = {0};
 
 	for (int i = 0; i < TD_COLUMN_N; i++) {
 		const char *text = cells ? cells->text[i] : columns[i].title;
-		int width = columns[i].width, missing;
 
 		if (strcmp(columns[i].list, list))
 			continue;
-		if (cells && !*text && width)
-			text = "-";
-		missing = (width < 0 ? -width : width) - (int)strlen(text);
-		missing = missing > 0 ? missing : 0;
-		printf("%*s%s%s", blanks + (width > 0 ? missing : 0), "", *text ? between : "",
-			text);
-		blanks = width < 0 ? missing : 0;
-		between = " ";
+		td_line_cell(
+			&line, columns[i].width, cells && !*text && columns[i].width ? "-" : text);
 	}
-	putchar('\n');
-	td_output_flush();
+	td_line_end(&line);
 }
 
 void td_columns_print_titles(const char *list)

@@ -1,5 +1,10 @@
-/* Rows in columns, for people; what columns there are: columns.def. */
+/*
+ * Rows in columns, for people. What columns there are: columns.def, but for `tandem ps`, whose
+ * columns are those of `tandem top` (view/jobs.def).
+ */
 #pragma once
+
+#include <stdbool.h>
 
 #define TD_CELL_BYTES 288 /* the longest detail of an event fits */
 
@@ -19,6 +24,16 @@ struct td_cells {
 char *td_cell(struct td_cells *cells, enum td_column column);
 void td_cell_set(struct td_cells *cells, enum td_column column, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* A line of cells that is printed one by one. Blanks that nothing follows are left away. */
+struct td_line {
+	bool has_cells;
+	int blanks;
+};
+
+/* width: the least number of characters; below 0: flush left. */
+void td_line_cell(struct td_line *line, int width, const char *text);
+void td_line_end(struct td_line *line);
 
 /* The line of titles; a row. list: as in columns.def. */
 void td_columns_print_titles(const char *list);

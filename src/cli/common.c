@@ -271,6 +271,16 @@ int td_cli_json_option(int argc, char **argv, bool *ret_json)
 	return i;
 }
 
+int td_cli_list_options(int argc, char **argv, bool *ret_json)
+{
+	int at = td_cli_json_option(argc, argv, ret_json);
+
+	if (at >= 0 && at < argc)
+		return td_cli_fail(
+			"\"%.64s\" is not expected: see tandem %s --help", argv[at], argv[0]);
+	return at < 0 ? TD_EXIT_USAGE : 0;
+}
+
 char *td_cli_find(char *buf, size_t len, const char *env, const char *const *candidates)
 {
 	const char *given = getenv(env);

@@ -62,6 +62,7 @@ static void job_fields(struct td_json *j, const struct td_msg_job *job)
 	if (job->sm_share_ppm)
 		td_json_u64(j, "sm_share_ppm", job->sm_share_ppm);
 	td_json_u64(j, "handovers", job->handovers);
+	td_json_u64(j, "restarts", job->restarts);
 	if (job->service[0]) {
 		td_json_str(j, "service", job->service);
 		td_json_u64(j, "p50_ns", job->p50_ns);

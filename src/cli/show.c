@@ -1,4 +1,4 @@
-/* ps, gpu, events: rows for people, or JSON. */
+/* gpu, events: rows for people, or JSON. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,62 +32,6 @@ static void print_row(struct sink *sink, const char *list, const struct td_cells
 	if (!sink->rows++)
 		td_columns_print_titles(list);
 	td_columns_print(list, cells);
-}
-
-static void others_row(const struct td_msg_others *others, struct sink *sink)
-{
-	struct td_cells cells = {0};
-
-	if (sink->json) {
-		td_rows_others(&sink->out, others);
-		return;
-	}
-	TEXT(&cells, ps_name, "(%u of others)", others->processes);
-	if (others->gpu != UINT32_MAX)
-		TEXT(&cells, ps_gpu, "%u", others->gpu);
-	SIZE(&cells, ps_memory, others->demanded_bytes);
-	SIZE(&cells, ps_device, others->resident_bytes);
-	print_row(sink, "ps", &cells);
-}
-
-static void job_row(const struct td_msg *msg, void *arg)
-{
-	const struct td_msg_job *job = &msg->job;
-	struct sink *sink = arg;
-	struct td_cells cells = {0};
-
-	if (msg->type == TD_MSG_TYPE_others)
-		others_row(&msg->others, sink);
-	if (msg->type != TD_MSG_TYPE_job)
-		return;
-	if (sink->json) {
-		td_rows_job(&sink->out, job);
-		return;
-	}
-	TEXT(&cells, ps_job, "%s", job->job);
-	TEXT(&cells, ps_name, "%s", job->name);
-	TEXT(&cells, ps_pid, "%u", job->pid);
-	if (job->gpu != UINT32_MAX)
-		TEXT(&cells, ps_gpu, "%u", job->gpu);
-	TEXT(&cells, ps_class, "%s", job->class);
-	TEXT(&cells, ps_weight, "%u", job->weight);
-	TEXT(&cells, ps_backend, "%s", job->backend);
-	TEXT(&cells, ps_state, "%s", job->state);
-	SIZE(&cells, ps_memory, job->demanded_bytes);
-	SIZE(&cells, ps_device, job->resident_bytes);
-	TIME(&cells, ps_held, job->held_ns);
-	TIME(&cells, ps_waited, job->waited_ns);
-	if (job->step_ns)
-		TIME(&cells, ps_step, job->step_ns);
-	if (job->metered) {
-		TEXT(&cells, ps_busy, "%u%%", job->used_ppm / 10000);
-		TEXT(&cells, ps_sms, "%u%%", job->sm_activity_ppm / 10000);
-	}
-	if (job->duty_ppm)
-		TEXT(&cells, ps_duty, "%u%%", job->duty_ppm / 10000);
-	if (job->sm_share_ppm)
-		TEXT(&cells, ps_share, "%u%%", job->sm_share_ppm / 10000);
-	print_row(sink, "ps", &cells);
 }
 
 static void gpu_row(const struct td_msg *msg, void *arg)
@@ -134,38 +78,22 @@ static void gpu_row(const struct td_msg *msg, void *arg)
 	print_row(sink, "gpu", &cells);
 }
 
-static int show_list(int argc, char **argv, uint32_t request,
-	void (*row)(const struct td_msg *msg, void *arg), const char *none)
+int td_verb_gpu(int argc, char **argv)
 {
-	struct td_msg msg = {.type = request};
+	struct td_msg msg = {.type = TD_MSG_TYPE_list_gpus};
 	struct sink sink = {0};
-	int at = td_cli_json_option(argc, argv, &sink.json), status;
+	int status = td_cli_list_options(argc, argv, &sink.json);
 
-	if (at < 0)
-		return TD_EXIT_USAGE;
-	if (at < argc)
-		return td_cli_fail(
-			"\"%.64s\" is not expected: see tandem %s --help", argv[at], argv[0]);
+	if (status)
+		return status;
 	if (sink.json)
 		td_json_begin(&sink.out, stdout);
-	status = td_cli_ask(&msg, row, &sink);
+	status = td_cli_ask(&msg, gpu_row, &sink);
 	if (sink.json)
 		td_json_end(&sink.out);
 	else if (!status && !sink.rows)
-		puts(none);
+		puts("no GPU is known here: no NVML, and none was used through tandem yet");
 	return status;
-}
-
-int td_verb_ps(int argc, char **argv)
-{
-	return show_list(
-		argc, argv, TD_MSG_TYPE_list_jobs, job_row, "no job uses a GPU through tandem");
-}
-
-int td_verb_gpu(int argc, char **argv)
-{
-	return show_list(argc, argv, TD_MSG_TYPE_list_gpus, gpu_row,
-		"no GPU is known here: no NVML, and none was used through tandem yet");
 }
 
 static void event_json(struct td_json *j, const struct td_msg_event *event)

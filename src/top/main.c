@@ -222,9 +222,9 @@ static void usage(FILE *out)
 	      "  -d, --delay TIME   between two looks, such as 500ms (default: 1s)\n"
 	      "  -s, --sort KEY     the column to sort by:",
 		out);
-	for (unsigned i = 0; i < TD_KEY_N; i++)
-		fprintf(out, "%s%s", i == 6 ? "\n                     " : " ",
-			td_snapshot_key_name(i));
+	for (unsigned i = 0; i < TD_JOBS_N; i++)
+		fprintf(out, "%s%s", i % 8 == 6 ? "\n                     " : " ",
+			td_jobs_info((enum td_jobs_column)i)->id);
 	fputs("\n"
 	      "  -r, --reverse      the largest first\n"
 	      "  -f, --filter TEXT  only jobs whose id, name, class, state or pid contains it\n"
@@ -234,9 +234,11 @@ static void usage(FILE *out)
 	      "      --ascii        bars and curves of ASCII characters\n\n"
 	      "Columns, as far as the terminal is wide enough:\n",
 		out);
-#define COLUMN(id, title, width, rank, help) fprintf(out, "  %-9s %s\n", title, help);
-#include "view/screen.def"
-#undef COLUMN
+	for (unsigned i = 0; i < TD_JOBS_N; i++) {
+		const struct td_jobs_info *column = td_jobs_info((enum td_jobs_column)i);
+
+		fprintf(out, "  %-9s %s\n", column->title, column->help);
+	}
 }
 
 static int usage_error(const struct td_err *err)
@@ -269,8 +271,8 @@ static int read_options(struct td_top *top, int argc, char **argv)
 			}
 			break;
 		case 's':
-			top->screen.key = td_snapshot_key_of(optarg);
-			if (top->screen.key == TD_KEY_N) {
+			top->screen.key = td_jobs_find(optarg);
+			if (top->screen.key == TD_JOBS_N) {
 				snprintf(text, sizeof(text),
 					"invalid value '%.64s' for --sort: see tandem top --help",
 					optarg);

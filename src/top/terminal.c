@@ -197,20 +197,14 @@ static void pause_or_resume(struct td_top *top)
 	td_top_say(top, 3 * TD_NS_PER_S, *said ? said : text);
 }
 
-static void sort_by(struct td_top *top, enum td_snapshot_key key)
+static void sort_by(struct td_top *top, enum td_jobs_column key)
 {
 	/* Names from A, amounts from the largest. */
 	if (top->screen.key == key)
 		top->screen.descending = !top->screen.descending;
 	else
-		top->screen.descending = key >= TD_KEY_time;
+		top->screen.descending = key >= TD_JOBS_time;
 	top->screen.key = key;
-}
-
-/* So many columns on; their own direction is as sort_by() has it. */
-static void sort_by_other(struct td_top *top, unsigned by)
-{
-	sort_by(top, (enum td_snapshot_key)((top->screen.key + by) % TD_KEY_N));
 }
 
 static void set_period(struct td_top *top, uint64_t period_ns)
@@ -269,7 +263,7 @@ static void click(struct td_top *top)
 	}
 	spot = td_screen_spot(
 		&top->screen, &top->shown, &top->canvas, (unsigned)event.y, (unsigned)event.x);
-	if (spot.is_title && spot.key != TD_KEY_N)
+	if (spot.is_title && spot.key != TD_JOBS_N)
 		sort_by(top, spot.key);
 	if (spot.job) {
 		top->screen.pid = spot.job->said.pid;
@@ -301,8 +295,8 @@ static void press(struct td_top *top, int key)
 	case KEY_PPAGE: td_screen_move(&top->screen, &top->shown, -page); break;
 	case KEY_HOME: td_screen_move(&top->screen, &top->shown, LONG_MIN / 2); break;
 	case KEY_END: td_screen_move(&top->screen, &top->shown, LONG_MAX / 2); break;
-	case 's': sort_by_other(top, 1); break;
-	case 'S': sort_by_other(top, TD_KEY_N - 1); break;
+	case 's': sort_by(top, td_screen_beside(&top->screen, &top->canvas, 1)); break;
+	case 'S': sort_by(top, td_screen_beside(&top->screen, &top->canvas, -1)); break;
 	case 'r': top->screen.descending = !top->screen.descending; break;
 	case '/': ask_filter(top); break;
 	case '\n':

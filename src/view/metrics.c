@@ -131,6 +131,8 @@ static void add_labels(struct td_text *text, enum metric metric, const struct ro
 		add_label(text, &separator, "backend", said->backend);
 		add_number(text, &separator, "uid", said->uid);
 	}
+	if (metric == METRIC_service_info)
+		add_label(text, &separator, "service", said->service);
 	if (separator == ',')
 		td_text_put(text, "}", 1);
 }

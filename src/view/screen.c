@@ -17,64 +17,11 @@
 #define JOB_LINES_MIN 8
 /* More than this part of a memory is shown as nearly full. */
 #define NEARLY_FULL 0.95
+#define RANK_MAX    20
 
-enum column {
-#define COLUMN(id, title, width, rank, help) COLUMN_##id,
-#include "view/screen.def"
-#undef COLUMN
-	COLUMN_N,
-};
-
-static const struct {
-	const char *title;
-	int width;
-	unsigned rank;
-} columns[COLUMN_N] = {
-#define COLUMN(id, title, width, rank, help) {title, width, rank},
-#include "view/screen.def"
-#undef COLUMN
-};
-
-/* The key that a column sorts by: the one of the same name. */
-static enum td_snapshot_key key_of(enum column column)
+static unsigned width_of(enum td_jobs_column column)
 {
-	static const char *const ids[COLUMN_N] = {
-#define COLUMN(id, title, width, rank, help) #id,
-#include "view/screen.def"
-#undef COLUMN
-	};
-
-	return td_snapshot_key_of(ids[column]);
-}
-
-void td_screen_write_columns(struct td_text *text)
-{
-	static const struct {
-		const char *id, *title, *help;
-		int width;
-		unsigned rank;
-	} rows[COLUMN_N] = {
-#define COLUMN(id, title, width, rank, help) {#id, title, help, width, rank},
-#include "view/screen.def"
-#undef COLUMN
-	};
-
-	for (unsigned i = 0; i < COLUMN_N; i++) {
-		td_text_add(text,
-			"%c{\"id\":\"%s\",\"left\":%s,\"width\":%d,\"rank\":%u,\"title\":",
-			i ? ',' : '[', rows[i].id, rows[i].width < 0 ? "true" : "false",
-			rows[i].width < 0 ? -rows[i].width : rows[i].width, rows[i].rank);
-		td_text_add_json(text, rows[i].title);
-		td_text_add(text, ",\"help\":");
-		td_text_add_json(text, rows[i].help);
-		td_text_put(text, "}", 1);
-	}
-	td_text_put(text, "]", 1);
-}
-
-static unsigned width_of(enum column column)
-{
-	int width = columns[column].width;
+	int width = td_jobs_info(column)->width;
 
 	return (unsigned)(width < 0 ? -width : width);
 }
@@ -86,32 +33,47 @@ struct layout {
 	unsigned gpus_shown; /* of them */
 	unsigned titles;     /* the row of the titles; the table is below it */
 	unsigned table_rows;
-	bool shows[COLUMN_N];
-	unsigned at[COLUMN_N];
+	bool shows[TD_JOBS_N];
+	unsigned at[TD_JOBS_N];
 };
 
-static void choose_columns(struct layout *l, unsigned room)
+/* Is it of that rank, and has it something to show? The one that is sorted by is there already. */
+static bool adds(const struct td_screen *screen, enum td_jobs_column column, unsigned rank)
 {
+	return td_jobs_info(column)->rank == rank && screen->shows[column] &&
+	       (!rank || column != screen->key);
+}
+
+static void choose_columns(struct layout *l, const struct td_screen *screen, unsigned room)
+{
+	bool shows[TD_JOBS_N] = {false};
 	unsigned used = 0;
 
-	for (unsigned rank = 0; rank < COLUMN_N; rank++) {
+	/* The column that is sorted by is seen. */
+	shows[screen->key] = true;
+	used += td_jobs_info(screen->key)->rank ? width_of(screen->key) + 1 : 0;
+	for (unsigned rank = 0; rank <= RANK_MAX; rank++) {
 		unsigned more = 0;
 
-		for (unsigned i = 0; i < COLUMN_N; i++)
-			more += columns[i].rank == rank ? width_of(i) + 1 : 0;
+		for (unsigned i = 0; i < TD_JOBS_N; i++)
+			more += adds(screen, (enum td_jobs_column)i, rank)
+					? width_of((enum td_jobs_column)i) + 1
+					: 0;
 		if (rank && used + more > room + 1)
 			break;
 		used += more;
-		for (unsigned i = 0; i < COLUMN_N; i++)
-			l->shows[i] |= columns[i].rank == rank;
+		for (unsigned i = 0; i < TD_JOBS_N; i++)
+			shows[i] |= adds(screen, (enum td_jobs_column)i, rank);
 	}
-	for (unsigned i = 0, at = 0; i < COLUMN_N; i++) {
+	for (unsigned i = 0, at = 0; i < TD_JOBS_N; i++) {
+		l->shows[i] = shows[i];
 		l->at[i] = at;
-		at += l->shows[i] ? width_of(i) + 1 : 0;
+		at += shows[i] ? width_of((enum td_jobs_column)i) + 1 : 0;
 	}
 }
 
-static struct layout lay_out(const struct td_snapshot *s, const struct td_canvas *canvas)
+static struct layout lay_out(
+	const struct td_screen *screen, const struct td_snapshot *s, const struct td_canvas *canvas)
 {
 	struct layout l = {.gpu_lines = 2};
 	unsigned gpus = (unsigned)s->gpu_count, free_rows = canvas->rows > 3 ? canvas->rows - 3 : 0;
@@ -123,7 +85,7 @@ static struct layout lay_out(const struct td_snapshot *s, const struct td_canvas
 		l.gpus_shown = free_rows / 2;
 	l.titles = 1 + l.gpu_lines * l.gpus_shown + (l.gpus_shown < gpus ? 1 : 0);
 	l.table_rows = canvas->rows > l.titles + 2 ? canvas->rows - l.titles - 2 : 0;
-	choose_columns(&l, canvas->columns);
+	choose_columns(&l, screen, canvas->columns);
 	return l;
 }
 
@@ -248,106 +210,6 @@ static void draw_gpu(const struct td_screen *screen, const struct td_snapshot *s
 
 /* -- the table -- */
 
-static void set_text(char *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void set_text(char *buf, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(buf, TEXT_MAX, format, args);
-	va_end(args);
-}
-
-static void set_share(char *buf, bool known, double part)
-{
-	if (known)
-		set_text(buf, "%.0f%%", part * 100);
-}
-
-static void set_limit(char *buf, const struct td_msg_job *job)
-{
-	if (job->soft_bytes && (!job->limit_bytes || job->soft_bytes < job->limit_bytes)) {
-		*buf = '~';
-		td_format_size(buf + 1, TEXT_MAX - 1, job->soft_bytes);
-	} else if (job->limit_bytes) {
-		td_format_size(buf, TEXT_MAX, job->limit_bytes);
-	}
-}
-
-/* "1.2G/0": short, as two of them share a column. */
-static void set_rate(char *buf, double bytes)
-{
-	static const char units[] = " KMGTP";
-	unsigned unit = 0;
-
-	while (bytes >= 1000 && units[unit + 1]) {
-		bytes /= 1024;
-		unit++;
-	}
-	set_text(buf, unit && bytes < 10 ? "%.1f%c" : "%.0f%c", bytes, unit ? units[unit] : '\0');
-}
-
-static void set_moved(char *buf, const struct td_snapshot_job *job)
-{
-	char in[TEXT_MAX], out[TEXT_MAX];
-
-	if (!job->has_rates || (job->in_bytes <= 0 && job->out_bytes <= 0))
-		return;
-	set_rate(in, job->in_bytes);
-	set_rate(out, job->out_bytes);
-	set_text(buf, "%.40s/%.40s", in, out);
-}
-
-/* The text of a cell; "-": there is nothing to say. */
-static char *cell(char *buf, const struct td_snapshot_job *job, enum column column)
-{
-	const struct td_msg_job *said = &job->said;
-
-	*buf = 0;
-	switch (column) {
-	case COLUMN_gpu:
-		if (said->gpu != UINT32_MAX)
-			set_text(buf, "%u", said->gpu);
-		break;
-	case COLUMN_job: set_text(buf, "%.100s", said->job); break;
-	case COLUMN_name: set_text(buf, "%.100s", *said->name ? said->name : said->job); break;
-	case COLUMN_pid: set_text(buf, "%u", said->pid); break;
-	case COLUMN_class: set_text(buf, "%.100s", said->class); break;
-	case COLUMN_state: set_text(buf, "%.100s", said->state); break;
-	case COLUMN_time: set_share(buf, job->has_rates, job->held); break;
-	case COLUMN_busy: set_share(buf, job->has_rates && said->gpu_time_ns, job->busy); break;
-	case COLUMN_sms: set_share(buf, said->metered, said->sm_activity_ppm / 1e6); break;
-	case COLUMN_duty: set_share(buf, said->duty_ppm != 0, said->duty_ppm / 1e6); break;
-	case COLUMN_share:
-		set_share(buf, said->sm_share_ppm != 0, said->sm_share_ppm / 1e6);
-		break;
-	case COLUMN_device: td_format_size(buf, TEXT_MAX, said->resident_bytes); break;
-	case COLUMN_host:
-		if (said->host_bytes)
-			td_format_size(buf, TEXT_MAX, said->host_bytes);
-		break;
-	case COLUMN_limit: set_limit(buf, said); break;
-	case COLUMN_step:
-		if (said->step_ns)
-			td_format_duration(buf, TEXT_MAX, said->step_ns);
-		break;
-	case COLUMN_waited:
-		if (said->waited_ns)
-			td_format_duration(buf, TEXT_MAX, said->waited_ns);
-		break;
-	case COLUMN_moved: set_moved(buf, job); break;
-	case COLUMN_launches:
-		if (job->has_rates)
-			set_text(buf, "%.0f", job->launches);
-		break;
-	case COLUMN_N: break;
-	}
-	if (!*buf)
-		set_text(buf, "-");
-	return buf;
-}
-
 static enum td_style style_of(const char *state)
 {
 	static const struct {
@@ -370,9 +232,11 @@ static enum td_style style_of(const char *state)
 }
 
 static void put_cell(struct td_canvas *canvas, const struct layout *l, unsigned row,
-	enum column column, enum td_style style, const char *text)
+	enum td_jobs_column column, enum td_style style, const char *text)
 {
-	if (columns[column].width < 0)
+	if (!*text)
+		text = "-";
+	if (td_jobs_info(column)->width < 0)
 		td_canvas_text(canvas, row, l->at[column], width_of(column), style, text);
 	else
 		td_canvas_right(canvas, row, l->at[column], width_of(column), style, text);
@@ -382,22 +246,20 @@ static void draw_titles(
 	const struct td_screen *screen, const struct layout *l, struct td_canvas *canvas)
 {
 	td_canvas_style_row(canvas, l->titles, TD_STYLE_TITLE);
-	for (unsigned i = 0; i < COLUMN_N; i++) {
-		char text[TEXT_MAX];
-		bool sorted = key_of(i) == screen->key;
+	for (unsigned i = 0; i < TD_JOBS_N; i++) {
+		const struct td_jobs_info *info = td_jobs_info((enum td_jobs_column)i);
 		const char *sign = canvas->ascii        ? (screen->descending ? "v" : "^")
 				   : screen->descending ? "▼"
 							: "▲";
 
-		/* Where the title fills its column the sign stands on the blank behind it. */
-		snprintf(text, sizeof(text), "%s", columns[i].title);
 		if (!l->shows[i])
 			continue;
-		put_cell(canvas, l, l->titles, i, TD_STYLE_TITLE, text);
-		if (sorted)
+		put_cell(canvas, l, l->titles, (enum td_jobs_column)i, TD_STYLE_TITLE, info->title);
+		/* Where the title fills its column the sign stands on the blank behind it. */
+		if (i == screen->key)
 			td_canvas_text(canvas, l->titles,
-				columns[i].width < 0 ? l->at[i] + (unsigned)strlen(text)
-						     : l->at[i] + width_of(i),
+				info->width < 0 ? l->at[i] + (unsigned)strlen(info->title)
+						: l->at[i] + (unsigned)info->width,
 				1, TD_STYLE_TITLE, sign);
 	}
 }
@@ -405,6 +267,17 @@ static void draw_titles(
 static bool is_at_cursor(const struct td_screen *screen, const struct td_snapshot_job *job)
 {
 	return screen->pid == job->said.pid && screen->gpu == job->said.gpu;
+}
+
+/* The state's style is that of its words, and of all of a row in which nothing happens. */
+static enum td_style style_in(
+	const struct td_snapshot_job *job, enum td_jobs_column column, enum td_style style)
+{
+	if (column == TD_JOBS_p99 && td_jobs_is_late(&job->said))
+		return TD_STYLE_BAD;
+	return column == TD_JOBS_state || column == TD_JOBS_time || style == TD_STYLE_DIM
+		       ? style
+		       : TD_STYLE_PLAIN;
 }
 
 static void draw_job(const struct td_screen *screen, const struct td_snapshot_job *job,
@@ -415,17 +288,14 @@ static void draw_job(const struct td_screen *screen, const struct td_snapshot_jo
 
 	if (selected)
 		td_canvas_style_row(canvas, row, TD_STYLE_SELECTED);
-	for (unsigned i = 0; i < COLUMN_N; i++) {
-		char text[TEXT_MAX];
-		bool coloured = i == COLUMN_state || i == COLUMN_time;
-		bool quiet = style == TD_STYLE_DIM;
+	for (unsigned i = 0; i < TD_JOBS_N; i++) {
+		enum td_jobs_column column = (enum td_jobs_column)i;
+		char text[TD_JOBS_CELL];
 
 		if (l->shows[i])
-			put_cell(canvas, l, row, i,
-				selected            ? TD_STYLE_SELECTED
-				: coloured || quiet ? style
-						    : TD_STYLE_PLAIN,
-				cell(text, job, i));
+			put_cell(canvas, l, row, column,
+				selected ? TD_STYLE_SELECTED : style_in(job, column, style),
+				td_jobs_cell(text, job, column));
 	}
 }
 
@@ -433,17 +303,14 @@ static void draw_job(const struct td_screen *screen, const struct td_snapshot_jo
 static void draw_others(const struct td_msg_others *others, const struct layout *l, unsigned row,
 	struct td_canvas *canvas)
 {
-	char text[TEXT_MAX];
+	for (unsigned i = 0; i < TD_JOBS_N; i++) {
+		char text[TD_JOBS_CELL];
 
-	snprintf(text, sizeof(text), "%u", others->gpu);
-	put_cell(canvas, l, row, COLUMN_gpu, TD_STYLE_DIM, others->gpu == UINT32_MAX ? "-" : text);
-	snprintf(text, sizeof(text), "(%u of others)", others->processes);
-	put_cell(canvas, l, row, COLUMN_name, TD_STYLE_DIM, text);
-	put_cell(canvas, l, row, COLUMN_device, TD_STYLE_DIM,
-		td_format_size(text, sizeof(text), others->resident_bytes));
-	if (others->host_bytes)
-		put_cell(canvas, l, row, COLUMN_host, TD_STYLE_DIM,
-			td_format_size(text, sizeof(text), others->host_bytes));
+		td_jobs_cell_of_others(text, others, (enum td_jobs_column)i);
+		if (l->shows[i])
+			put_cell(canvas, l, row, (enum td_jobs_column)i, TD_STYLE_DIM,
+				*text ? text : " ");
+	}
 }
 
 /* The place of the cursor among the rows that are shown: the first one if it is on none. */
@@ -468,7 +335,7 @@ static size_t *order_of(
 	size_t *order = malloc((s->job_count + 1) * sizeof(*order));
 
 	*ret_count =
-		order ? td_snapshot_order(s, screen->key, screen->descending, screen->filter, order)
+		order ? td_jobs_order(s, screen->key, screen->descending, screen->filter, order)
 		      : 0;
 	return order;
 }
@@ -582,7 +449,8 @@ void td_screen_draw(struct td_screen *screen, const struct td_snapshot *s, struc
 			screen->note ? screen->note : "");
 		return;
 	}
-	l = lay_out(s, canvas);
+	td_jobs_mark(s, screen->shows);
+	l = lay_out(screen, s, canvas);
 	draw_head(screen, s, canvas);
 	for (unsigned i = 0; i < l.gpus_shown; i++)
 		draw_gpu(screen, s, &s->gpus[i], &l, 1 + i * l.gpu_lines, canvas);
@@ -626,15 +494,16 @@ const struct td_snapshot_job *td_screen_selected(
 struct td_screen_spot td_screen_spot(const struct td_screen *screen, const struct td_snapshot *s,
 	const struct td_canvas *canvas, unsigned row, unsigned column)
 {
-	struct td_screen_spot spot = {.key = TD_KEY_N};
-	struct layout l = lay_out(s, canvas);
+	struct td_screen_spot spot = {.key = TD_JOBS_N};
+	struct layout l = lay_out(screen, s, canvas);
 	size_t count, *order;
 
 	if (row == l.titles) {
 		spot.is_title = true;
-		for (unsigned i = 0; i < COLUMN_N; i++)
-			if (l.shows[i] && column >= l.at[i] && column <= l.at[i] + width_of(i))
-				spot.key = key_of(i);
+		for (unsigned i = 0; i < TD_JOBS_N; i++)
+			if (l.shows[i] && column >= l.at[i] &&
+				column <= l.at[i] + width_of((enum td_jobs_column)i))
+				spot.key = (enum td_jobs_column)i;
 		return spot;
 	}
 	if (row <= l.titles || row > l.titles + l.table_rows)
@@ -644,6 +513,19 @@ struct td_screen_spot td_screen_spot(const struct td_screen *screen, const struc
 		spot.job = &s->jobs[order[screen->top + row - l.titles - 1]];
 	free(order);
 	return spot;
+}
+
+enum td_jobs_column td_screen_beside(
+	const struct td_screen *screen, const struct td_canvas *canvas, int by)
+{
+	unsigned step = by > 0 ? 1 : TD_JOBS_N - 1, at = screen->key;
+	struct layout l = {0};
+
+	choose_columns(&l, screen, canvas->columns);
+	do
+		at = (at + step) % TD_JOBS_N;
+	while (!l.shows[at]);
+	return (enum td_jobs_column)at;
 }
 
 /* -- curves -- */

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "view/canvas.h"
-#include "view/snapshot.h"
+#include "view/jobs.h"
 
 #define TD_CURVE_MAX 256
 
@@ -19,7 +19,7 @@ struct td_curve {
 
 /* The person's choices, and facts that are not in the rows. */
 struct td_screen {
-	enum td_snapshot_key key;
+	enum td_jobs_column key;
 	bool descending;
 	char filter[64];
 	char host[64], policy[32], clock[16];
@@ -31,12 +31,9 @@ struct td_screen {
 	const char *detail; /* NULL, or lines that lie over the table: an explanation, help */
 	struct td_curve *curves;
 	size_t curve_count;
+	/* Columns that had something to show: they stay, so that others do not move. */
+	bool shows[TD_JOBS_N];
 };
-
-/*
- * Writes the columns for another program: [{"id": "gpu", "left": false, "title": "GPU", ...}, ...]
- */
-void td_screen_write_columns(struct td_text *text);
 
 /* Adds a value for each GPU of the snapshot. GPUs that are gone are forgotten. 0 or -ENOMEM. */
 int td_screen_note_gpus(struct td_screen *screen, const struct td_snapshot *snapshot);
@@ -44,6 +41,9 @@ void td_screen_deinit(struct td_screen *screen);
 
 /* Moves the cursor by so many rows of the table, in the order that is shown. */
 void td_screen_move(struct td_screen *screen, const struct td_snapshot *snapshot, long by);
+/* The column that is shown behind (by 1) or before (by -1) the one that is sorted by. */
+enum td_jobs_column td_screen_beside(
+	const struct td_screen *screen, const struct td_canvas *canvas, int by);
 /* The row at the cursor, or NULL: there is none. */
 const struct td_snapshot_job *td_screen_selected(
 	const struct td_screen *screen, const struct td_snapshot *snapshot);
@@ -51,7 +51,7 @@ const struct td_snapshot_job *td_screen_selected(
 /* A place on the canvas: which row of the table, or which title. */
 struct td_screen_spot {
 	bool is_title;
-	enum td_snapshot_key key;          /* of a title that can be sorted by; else TD_KEY_N */
+	enum td_jobs_column key;           /* of a title; else TD_JOBS_N */
 	const struct td_snapshot_job *job; /* NULL: no row is there */
 };
 struct td_screen_spot td_screen_spot(const struct td_screen *screen,

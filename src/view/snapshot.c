@@ -9,26 +9,6 @@
 #include "base/time.h"
 #include "gpu/nvml.h"
 
-static const char *const key_names[TD_KEY_N] = {
-#define KEY(id, name) name,
-#include "view/keys.def"
-#undef KEY
-};
-
-const char *td_snapshot_key_name(enum td_snapshot_key key)
-{
-	return key < TD_KEY_N ? key_names[key] : "";
-}
-
-enum td_snapshot_key td_snapshot_key_of(const char *name)
-{
-	unsigned key = 0;
-
-	while (key < TD_KEY_N && strcmp(key_names[key], name))
-		key++;
-	return (enum td_snapshot_key)key;
-}
-
 void td_snapshot_init(struct td_snapshot *snapshot)
 {
 	memset(snapshot, 0, sizeof(*snapshot));
@@ -170,74 +150,4 @@ double td_snapshot_use(const struct td_snapshot *s, const struct td_msg_gpu *gpu
 		if (s->jobs[i].said.gpu == gpu->index && s->jobs[i].has_rates)
 			held = (held < 0 ? 0 : held) + s->jobs[i].held;
 	return held > 1 ? 1 : held;
-}
-
-/* -- order -- */
-
-static bool matches(const struct td_msg_job *job, const char *filter)
-{
-	char pid[16];
-
-	snprintf(pid, sizeof(pid), "%u", job->pid);
-	return strcasestr(job->job, filter) || strcasestr(job->name, filter) ||
-	       strcasestr(job->class, filter) || strcasestr(job->state, filter) ||
-	       strstr(pid, filter);
-}
-
-struct order {
-	const struct td_snapshot *snapshot;
-	enum td_snapshot_key key;
-	bool descending;
-};
-
-static int compare_double(double a, double b)
-{
-	return (a > b) - (a < b);
-}
-
-static int compare_by(
-	const struct td_snapshot_job *a, const struct td_snapshot_job *b, enum td_snapshot_key key)
-{
-	switch (key) {
-	case TD_KEY_name: return strcasecmp(a->said.name, b->said.name);
-	case TD_KEY_pid: return compare_u64(a->said.pid, b->said.pid);
-	case TD_KEY_class: return strcmp(a->said.class, b->said.class);
-	case TD_KEY_state: return strcmp(a->said.state, b->said.state);
-	case TD_KEY_time: return compare_double(a->held, b->held);
-	case TD_KEY_duty: return compare_u64(a->said.duty_ppm, b->said.duty_ppm);
-	case TD_KEY_device: return compare_u64(a->said.resident_bytes, b->said.resident_bytes);
-	case TD_KEY_host: return compare_u64(a->said.host_bytes, b->said.host_bytes);
-	case TD_KEY_limit: return compare_u64(a->said.limit_bytes, b->said.limit_bytes);
-	case TD_KEY_step: return compare_u64(a->said.step_ns, b->said.step_ns);
-	case TD_KEY_waited: return compare_u64(a->said.waited_ns, b->said.waited_ns);
-	case TD_KEY_gpu:
-	case TD_KEY_N: break;
-	}
-	return compare_u64(a->said.gpu, b->said.gpu);
-}
-
-static int compare_indices(const void *left, const void *right, void *arg)
-{
-	const struct order *order = arg;
-	const struct td_snapshot_job *a = &order->snapshot->jobs[*(const size_t *)left],
-				     *b = &order->snapshot->jobs[*(const size_t *)right];
-	int r = compare_by(a, b, order->key);
-
-	if (order->descending)
-		r = -r;
-	r = r ? r : compare_u64(a->said.gpu, b->said.gpu);
-	return r ? r : compare_u64(a->said.pid, b->said.pid);
-}
-
-size_t td_snapshot_order(const struct td_snapshot *snapshot, enum td_snapshot_key key,
-	bool descending, const char *filter, size_t *ret)
-{
-	struct order order = {snapshot, key, descending};
-	size_t count = 0;
-
-	for (size_t i = 0; i < snapshot->job_count; i++)
-		if (!*filter || matches(&snapshot->jobs[i].said, filter))
-			ret[count++] = i;
-	qsort_r(ret, count, sizeof(*ret), compare_indices, &order);
-	return count;
 }

@@ -51,22 +51,3 @@ int td_snapshot_rates(struct td_snapshot *now, const struct td_snapshot *before)
 /* The share of the time in which a GPU worked, by NVML, or else in which jobs might use it: 0 to 1;
  * below 0: not known. */
 double td_snapshot_use(const struct td_snapshot *snapshot, const struct td_msg_gpu *gpu);
-
-/* The keys by which jobs are sorted. Their names are those of --sort and of the columns' titles. */
-enum td_snapshot_key {
-#define KEY(id, name) TD_KEY_##id,
-#include "view/keys.def"
-#undef KEY
-	TD_KEY_N,
-};
-const char *td_snapshot_key_name(enum td_snapshot_key key);
-/* TD_KEY_N: there is none of that name. */
-enum td_snapshot_key td_snapshot_key_of(const char *name);
-
-/*
- * The indices of the jobs to show, sorted, into ret, which has room for job_count of them. A job is
- * shown if the filter occurs in its id, name, class, state or pid; an empty filter shows all. Equal
- * jobs are in the order of GPU, pid. Returns how many there are.
- */
-size_t td_snapshot_order(const struct td_snapshot *snapshot, enum td_snapshot_key key,
-	bool descending, const char *filter, size_t *ret);

@@ -6,6 +6,7 @@
 
 #include "base/uuid.h"
 #include "gpu/nvml.h"
+#include "view/jobs.h"
 #include "view/metrics.h"
 
 enum rows { ROWS_gpu, ROWS_job, ROWS_others, ROWS_event, ROWS_N };
@@ -27,6 +28,11 @@ void td_round_write_fields(struct td_text *text)
 		const char *between = "";
 
 		td_text_add(text, "%s\"%s\":[", rows ? "," : "{", names[rows]);
+		for (unsigned i = 0; rows == ROWS_job && i < TD_JOBS_N; i++) {
+			td_text_add(text, "%s\"%s\"", between,
+				td_jobs_info((enum td_jobs_column)i)->id);
+			between = ",";
+		}
 		for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 			if (fields[i].rows != rows)
 				continue;
@@ -72,6 +78,17 @@ static void add_text(struct td_text *text, const char *value)
 	td_text_add_json(text, value);
 }
 
+static void add_column(
+	struct td_text *text, const struct td_snapshot_job *job, enum td_jobs_column column)
+{
+	const char *words = td_jobs_text(job, column);
+
+	if (words)
+		add_text(text, words);
+	else
+		add_real(text, td_jobs_number(job, column) / (td_jobs_is_time(column) ? 1e6 : 1));
+}
+
 /* Each function below takes the fields of one kind of row. */
 #define FIELD(rows, name, kind, value) FIELD_##rows(kind, value)
 #define ADD(kind, value)                                                                           \
@@ -102,6 +119,11 @@ static void add_job(struct td_text *text, const struct td_snapshot_job *job)
 	const struct td_msg_job *said = &job->said;
 	char before = '[';
 
+	for (unsigned i = 0; i < TD_JOBS_N; i++) {
+		td_text_put(text, &before, 1);
+		add_column(text, job, (enum td_jobs_column)i);
+		before = ',';
+	}
 #include "web/round.def"
 	td_text_put(text, "]", 1);
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/time.h"
-#include "view/screen.h"
+#include "view/jobs.h"
 #include "web/http.h"
 #include "web/round.h"
 
@@ -39,7 +39,7 @@ static void add_hello(const struct td_http *http, struct td_text *text)
 		(unsigned long long)(http->feed->period_ns / TD_NS_PER_MS));
 	td_round_write_fields(text);
 	td_text_add(text, ",\"columns\":");
-	td_screen_write_columns(text);
+	td_jobs_write_columns(text);
 	td_text_add(text, ",\"verbs\":");
 	td_verbs_write(text);
 	td_text_add(text, ",\"past\":");

@@ -85,7 +85,7 @@ static void connect_super(struct super *s, const char *job)
 		.epoch = s->epoch, .can = TD_SUPERVISOR_ALL, .ordered = s->number};
 
 	strcpy(msg.job, job);
-	require(!td_supervisors_say(&w.node, &s->connection, s->peer, 7, 1000, &msg, NULL));
+	require(!td_supervisors_say(&w.node, &s->connection, s->peer, 7, 1000, &msg, w.now, NULL));
 }
 
 static void disconnect_super(struct super *s)

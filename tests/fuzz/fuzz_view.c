@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	td_snapshot_init(&now);
 	td_snapshot_init(&before);
-	screen.key = data[2] % TD_KEY_N;
+	screen.key = data[2] % TD_JOBS_N;
 	screen.descending = data[3] & 1;
 	if (data[3] & 2)
 		strcpy(screen.filter, "a");

@@ -36,7 +36,7 @@ def every_command_works_in_this_order():
                               capture_output=True, text=True, timeout=2 * DEADLINE_S)
         assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
         assert done.stdout.count('"checksum_ok": true') == script.count(" -- train "), done
-        for title in [line for line in printed if re.match("(JOB|TIME) ", line)]:
+        for title in [line for line in printed if re.match("(GPU|TIME) ", line)]:
             assert title in done.stdout.splitlines(), (title, done.stdout)
         with open(f"{folder}/all") as f:
             events = [line.split() for line in f]

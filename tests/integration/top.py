@@ -103,7 +103,7 @@ def keys_do_what_the_help_says():
             terminal.press("p")
             until(lambda: [j["state"] for j in json.loads(world.call(TANDEM, "ps", "--json").stdout)
                            if j["name"] == "beta"] == ["paused"], "the job at the cursor is paused")
-            until(lambda: re.search(r" beta +paused", terminal.screen()), "the row says so")
+            until(lambda: re.search(r" beta .*paused", terminal.screen()), "the row says so")
             terminal.press("p")
             until(lambda: [j["state"] for j in json.loads(world.call(TANDEM, "ps", "--json").stdout)
                            if j["name"] == "beta"] != ["paused"], "and goes on")

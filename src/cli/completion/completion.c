@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "cli/cli.h"
-#include "view/snapshot.h"
+#include "view/jobs.h"
 
 static const struct verb_option {
 	const char *verb, *name, *argument, *values, *help;
@@ -60,8 +60,8 @@ static void add_values(struct td_text *text, const struct verb_option *option)
 		td_text_add(text, "%s", option->values);
 		return;
 	}
-	for (unsigned i = 0; i < TD_KEY_N; i++)
-		td_text_add(text, "%s%s", i ? " " : "", td_snapshot_key_name(i));
+	for (unsigned i = 0; i < TD_JOBS_N; i++)
+		td_text_add(text, "%s%s", i ? " " : "", td_jobs_info((enum td_jobs_column)i)->id);
 }
 
 static bool takes_file(const struct verb_option *option)

@@ -270,7 +270,6 @@ struct td_job *td_job_join(
 	job->group = node->next_id++;
 	job->uid = uid;
 	strcpy(job->name, name);
-	td_supervisors_judge(node, job);
 	job->settings.class = hello->class < TD_CLASS_N ? hello->class : TD_CLASS_BESTEFFORT;
 	job->settings.upgrade = hello->upgrade <= TD_CLASS_BESTEFFORT ? hello->upgrade : 0;
 	/*

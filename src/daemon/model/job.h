@@ -43,6 +43,7 @@ struct td_job {
 	struct td_tenant *tenant;
 	uint32_t group, processes;
 	uint32_t supervised; /* TD_SUPERVISOR_*: what its supervisor can do; supervisors.c */
+	uint32_t restarts;   /* how often its supervisor has started its command again */
 	uid_t uid;
 	char name[64]; /* the job's id; empty: of one process */
 	/*

@@ -2,6 +2,7 @@
 #include "daemon/model/supervisors.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,11 +17,20 @@ static struct td_supervisor *supervisor_at(struct td_list *it)
 	return td_container_of(it, struct td_supervisor, of_node);
 }
 
+static uint32_t restarts(const struct td_supervisor *supervisor)
+{
+	return supervisor->epoch ? supervisor->epoch - 1 : 0;
+}
+
 void td_supervisors_judge(const struct td_node *node, struct td_job *job)
 {
-	const struct td_supervisor *s = td_supervisors_find(node, job);
+	struct td_supervisor *s = td_supervisors_find(node, job);
 
 	job->supervised = s ? s->can : 0;
+	job->restarts = s ? restarts(s) : 0;
+	if (s && !*s->name && !td_list_empty(&job->members))
+		strcpy(s->name,
+			td_container_of(job->members.next, struct td_process, of_job)->name);
 }
 
 /* All jobs that the supervisor is, or was, of: there is one at most. */
@@ -50,10 +60,21 @@ static int check(
 	return 0;
 }
 
+static void note_restart(struct td_node *node, const struct td_supervisor *s, uint64_t now_ns)
+{
+	char detail[64];
+
+	snprintf(detail, sizeof(detail), "%u restart%s so far", restarts(s),
+		restarts(s) == 1 ? "" : "s");
+	td_node_job_event(node, TD_EVENT_RESTARTED, s->uid, s->job, s->name, now_ns, detail);
+}
+
 int td_supervisors_say(struct td_node *node, struct td_supervisor **supervisor, void *peer,
-	pid_t pid, uid_t uid, const struct td_msg_supervise *msg, struct td_err *err)
+	pid_t pid, uid_t uid, const struct td_msg_supervise *msg, uint64_t now_ns,
+	struct td_err *err)
 {
 	struct td_supervisor *s = *supervisor;
+	bool starts_again = s && msg->epoch > s->epoch && s->epoch;
 	int r = check(s, msg, err);
 
 	if (r)
@@ -74,6 +95,8 @@ int td_supervisors_say(struct td_node *node, struct td_supervisor **supervisor, 
 	s->epoch = msg->epoch;
 	s->can = msg->can & TD_SUPERVISOR_ALL;
 	judge_jobs(node, s);
+	if (starts_again)
+		note_restart(node, s, now_ns);
 	return 0;
 }
 

@@ -151,6 +151,7 @@ struct td_process *td_node_hello(struct td_node *node, void *peer, pid_t pid, ui
 	node->io.gate(peer, process->word, &(struct td_pacing){0});
 	td_list_append(&node->processes, &process->of_node);
 	td_list_append(&process->job->members, &process->of_job);
+	td_supervisors_judge(node, process->job);
 	return process;
 }
 

@@ -5,11 +5,11 @@
 #include "daemon/execute/actions.h"
 #include "daemon/server/peer_internal.h"
 
-static int supervise(struct td_peer *peer, const struct td_msg_supervise *msg)
+static int supervise(struct td_peer *peer, const struct td_msg_supervise *msg, uint64_t now_ns)
 {
 	struct td_err err = {0};
-	int r = td_supervisors_say(
-		&peer->server->node, &peer->supervisor, peer, peer->pid, peer->uid, msg, &err);
+	int r = td_supervisors_say(&peer->server->node, &peer->supervisor, peer, peer->pid,
+		peer->uid, msg, now_ns, &err);
 
 	if (r == -ENOMEM)
 		return r;
@@ -24,7 +24,7 @@ int td_supervise_message(struct td_peer *peer, const struct td_msg *msg, uint64_
 {
 	switch (msg->type) {
 	case TD_MSG_TYPE_supervise:
-		return peer->follows ? -EPROTO : supervise(peer, &msg->supervise);
+		return peer->follows ? -EPROTO : supervise(peer, &msg->supervise, now_ns);
 	case TD_MSG_TYPE_ordered:
 		td_actions_ordered(&peer->server->node, peer->supervisor, &msg->ordered, now_ns);
 		return 0;

@@ -97,6 +97,7 @@ static void send_job(struct td_peer *peer, const struct td_process *process,
 				? process->pacing.duty_ppm
 				: process->job->settings.duty_ppm;
 	job->weight = process->job->settings.weight;
+	job->restarts = process->job->restarts;
 	if (td_job_is_to_be_upgraded(process->job))
 		snprintf(job->upgrade, sizeof(job->upgrade), "%s",
 			td_class_name((enum td_class)(process->job->settings.upgrade - 1)));
@@ -117,10 +118,10 @@ static void send_job(struct td_peer *peer, const struct td_process *process,
 		job->step_least_bytes = client->step_least_bytes;
 		job->by_allocator = client->by_allocator;
 		job->metered = client->activity.known;
-		job->used_ppm = td_metering_ppm(
-			&peer->server->node, client, client->activity.used_ppm);
-		job->sm_activity_ppm = td_metering_ppm(
-			&peer->server->node, client, client->activity.active_ppm);
+		job->used_ppm =
+			td_metering_ppm(&peer->server->node, client, client->activity.used_ppm);
+		job->sm_activity_ppm =
+			td_metering_ppm(&peer->server->node, client, client->activity.active_ppm);
 		job->core_demand_ppm = client->activity.core_ppm;
 		job->sm_share_ppm = td_sm_share_ppm(&peer->server->node, client);
 		job->used_ns = client->activity.used_ns;

@@ -8,6 +8,21 @@ const EVENTS_SHOWN = 60;
 const ASK_MS = 4000;
 
 const charts = {
+	p99: {
+		title: "P99, and its objective",
+		value: (p) => p.p99,
+		text: duration,
+		max: null,
+		line: (r) => r.slo,
+		when: (r) => r.service,
+	},
+	rate: {
+		title: "Requests a second",
+		value: (p) => p.rate,
+		text: count,
+		max: null,
+		when: (r) => r.service,
+	},
 	time: {
 		title: "Share of the time",
 		value: (p) => p.time,
@@ -19,8 +34,8 @@ const charts = {
 		title: "Memory on the GPU",
 		value: (p) => p.device,
 		text: size,
-		max: (r) => Math.max(r.limit, r.soft, r.peak, 1),
-		line: (r) => r.soft || r.limit || null,
+		max: (r) => Math.max(r.limit, r.hard, r.peak, 1),
+		line: (r) => r.limit,
 	},
 	host: {
 		title: "Memory on the host",
@@ -45,13 +60,21 @@ const facts = [
 	["state", (r) => r.state],
 	["duty", (r) => (r.duty === null ? null : share(r.duty))],
 	["share of the SMs", (r) => (r.share === null ? null : share(r.share))],
-	["memory", (r) => size(r.demanded)],
-	["limit", (r) => (r.limit ? size(r.limit) : null)],
+	["service", (r) => r.service || null],
+	["requests a second", (r) => (r.rate === null ? null : count(r.rate))],
+	["requests waiting", (r) => (r.service ? count(r.queued) : null)],
+	["half of them within", (r) => (r.p50 === null ? null : duration(r.p50))],
+	["99% within", (r) => (r.p99 === null ? null : duration(r.p99))],
+	["objective", (r) => (r.slo === null ? null : duration(r.slo))],
+	["batch", (r) => (r.batch ? count(r.batch) : null)],
+	["memory", (r) => size(r.memory)],
+	["limit", (r) => (r.hard ? size(r.hard) : null)],
 	["soft limit", (r) => (r.soft ? size(r.soft) : null)],
 	["most so far", (r) => (r.peak ? size(r.peak) : null)],
 	["context and code", (r) => (r.overhead ? size(r.overhead) : null)],
 	["held the GPU for", (r) => (r.held ? duration(r.held) : null)],
 	["waited for", (r) => (r.waited ? duration(r.waited) : null)],
+	["restarts", (r) => (r.restarts ? count(r.restarts) : null)],
 	["steps", (r) => (r.steps ? count(r.steps) : null)],
 	["weight", (r) => (r.weight === 1 ? null : String(r.weight))],
 	["memory is kept", (r) => r.backend],
@@ -254,10 +277,10 @@ export class Detail {
 		if (!at) return;
 		const {g, width, height} = at,
 			c = theme();
+		const limit = chart.line ? chart.line(row) : null;
 		const most = chart.max
 			? chart.max(row)
-			: 1.25 * Math.max(...job.points.map((p) => chart.value(p) || 0), 1e-6);
-		const limit = chart.line ? chart.line(row) : null;
+			: 1.25 * Math.max(...job.points.map((p) => chart.value(p) || 0), limit || 0, 1e-6);
 		const top = 5,
 			bottom = height - 3;
 		rule(g, 0, width, bottom, c.line);

@@ -39,7 +39,9 @@ export function count(value) {
 		? `${three(value / 1e6)} M`
 		: value >= 1e4
 			? `${three(value / 1e3)} k`
-			: String(Math.round(value));
+			: value < 9.95 && value % 1
+				? value.toFixed(1)
+				: String(Math.round(value));
 }
 
 const seconds = new Intl.DateTimeFormat([], {hour12: false, timeStyle: "medium"});

@@ -37,6 +37,11 @@ export function kindOf(state) {
 	return KIND_OF_STATE[state] || "idle";
 }
 
+/* Does the P99 of a service exceed its objective? */
+export function isLate(row) {
+	return row.p99 !== null && row.slo !== null && row.p99 > row.slo;
+}
+
 function toObject(names, row) {
 	const o = {};
 	for (let i = 0; i < names.length; i++) o[names[i]] = row[i];
@@ -191,6 +196,8 @@ export class Model {
 				host: row.host,
 				time: row.time,
 				step: row.step,
+				p99: row.p99,
+				rate: row.rate,
 			});
 			live.push(job);
 		}

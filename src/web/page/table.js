@@ -3,47 +3,28 @@
  * page, so that a thousand cost no more than twenty.
  */
 import {count, duration, make, setText, share, size} from "/format.js";
-import {kindOf} from "/model.js";
+import {isLate, kindOf} from "/model.js";
 
 const ROW = 32,
 	BESIDE = 6;
 
-/* How a column's value looks, and by what it is sorted. What is not here is text. */
-const cells = {
-	time: {value: (r) => r.time, text: share, meter: (r) => r.time},
-	busy: {value: (r) => r.busy, text: share},
-	sms: {value: (r) => r.sms, text: share},
-	duty: {value: (r) => r.duty, text: share},
-	memory: {value: (r) => r.demanded, text: size},
-	device: {
-		value: (r) => r.device,
-		text: size,
-		meter: (r) =>
-			r.soft || r.limit
-				? r.device / Math.min(r.soft || Infinity, r.limit || Infinity)
-				: null,
-	},
-	host: {value: (r) => r.host || null, text: size},
-	limit: {
-		value: (r) => r.limit || r.soft || null,
-		text: (v, r) =>
-			r.soft && (!r.limit || r.soft < r.limit) ? `~${size(r.soft)}` : size(v),
-	},
-	step: {value: (r) => r.step, text: duration},
-	held: {value: (r) => r.held || null, text: duration},
-	waited: {value: (r) => r.waited || null, text: duration},
-	moved: {
-		value: (r) => (r.in || r.out ? (r.in || 0) + (r.out || 0) : null),
-		text: (_, r) => `${size(r.in || 0)}/${size(r.out || 0)}`,
-	},
-	launches: {value: (r) => r.launches, text: count},
-	gpu: {value: (r) => r.gpu, text: String},
-	pid: {value: (r) => r.pid, text: String},
+/* How the values of a kind of column look (view/jobs.def). What is not here is text. */
+const kinds = {
+	number: String,
+	count,
+	share,
+	size,
+	time: duration,
+	limit: (v, r) => (r.soft === v ? `~${size(v)}` : size(v)),
+	tail: (v, r) => (isLate(r) ? `!${duration(v)}` : duration(v)),
+	moved: (_, r) => `${size(r.in || 0)}/${size(r.out || 0)}`,
 };
 
-function valueOf(id, row) {
-	return cells[id] ? cells[id].value(row) : row[id];
-}
+/* Cells with a bar: the part of it that is filled. */
+const meters = {
+	time: (r) => r.time,
+	device: (r) => (r.limit ? r.device / r.limit : null),
+};
 
 function compare(a, b) {
 	if (a === null || a === undefined) return b === null || b === undefined ? 0 : -1;
@@ -70,10 +51,20 @@ export class Table {
 		new ResizeObserver(() => this.layOut()).observe(root);
 	}
 
-	/* The columns, once they are known. */
+	/* The columns, once they are known. Some are left out until a row has something in them. */
 	setColumns(columns) {
 		this.allColumns = columns;
+		this.missing = columns.filter((c) => c.some);
 		this.layOut();
+	}
+
+	/* Columns that have something to show now. */
+	mark() {
+		const before = this.missing.length;
+		this.missing = this.missing.filter(
+			({id}) => !this.jobs.some((j) => j.row[id] !== null),
+		);
+		if (this.missing.length !== before) this.layOut();
 	}
 
 	/* As many columns as there is room for, by rank, as `tandem top` does it. */
@@ -96,7 +87,9 @@ export class Table {
 	}
 
 	showColumns() {
-		const columns = (this.columns = this.allColumns.filter((c) => c.rank <= this.rank));
+		const columns = (this.columns = this.allColumns.filter(
+			(c) => c.rank <= this.rank && !this.missing.includes(c),
+		));
 		this.titles = columns.map((column) => {
 			const mark = make("span", {"aria-hidden": "true"});
 			const button = make(
@@ -148,7 +141,7 @@ export class Table {
 		if (this.sort === id) this.descending = !this.descending;
 		else
 			this.descending =
-				typeof valueOf(id, this.jobs.length ? this.jobs[0].row : {}) !==
+				typeof (this.jobs.length ? this.jobs[0].row[id] : "") !==
 					"string" && id !== "gpu";
 		this.sort = id;
 		this.showSort();
@@ -190,14 +183,15 @@ export class Table {
 		this.jobs = jobs;
 		this.others = others;
 		if (!this.columns) return;
+		this.mark();
 		this.order = jobs
 			.filter((j) => this.matches(j.row))
 			.sort(
 				(a, b) =>
 					sign *
 						compare(
-							valueOf(this.sort, a.row),
-							valueOf(this.sort, b.row),
+							a.row[this.sort],
+							b.row[this.sort],
 						) ||
 					a.row.gpu - b.row.gpu ||
 					a.row.pid - b.row.pid,
@@ -288,11 +282,11 @@ export class Table {
 	}
 
 	fillRow(row, job) {
-		for (const {id} of this.columns) {
-			const cell = row.cells[id];
-			if (id === "state") this.fillState(cell, job.row.state);
-			else if (id === "name") this.fillName(cell, job);
-			else this.fillCell(cell, id, job.row);
+		for (const column of this.columns) {
+			const cell = row.cells[column.id];
+			if (column.id === "state") this.fillState(cell, job.row.state);
+			else if (column.id === "name") this.fillName(cell, job);
+			else this.fillCell(cell, column, job.row);
 		}
 	}
 
@@ -309,18 +303,15 @@ export class Table {
 		cell.title = job.row.name;
 	}
 
-	fillCell(cell, id, row) {
-		const how = cells[id],
-			value = valueOf(id, row);
-		const text =
-			value === null || value === undefined || value === ""
-				? "-"
-				: how
-					? how.text(value, row)
-					: String(value);
-		const part = how && how.meter ? how.meter(row) : null;
+	fillCell(cell, {id, kind}, row) {
+		const look = kinds[kind] || String,
+			value = row[id];
+		const text = value === null || value === "" ? "-" : look(value, row);
+		const meter = meters[id],
+			part = meter ? meter(row) : null;
 		cell.classList.toggle("none", text === "-");
-		if (!how || !how.meter) {
+		cell.classList.toggle("late", id === "p99" && isLate(row));
+		if (!meter) {
 			setText(cell, text);
 			return;
 		}

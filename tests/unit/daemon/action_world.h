@@ -124,8 +124,8 @@ __attribute__((unused)) static struct fake *supervised(const char *job, uint32_t
 	struct td_msg_supervise msg = {.epoch = epoch, .can = TD_SUPERVISOR_ALL};
 
 	strcpy(msg.job, job);
-	CHECK_EQ(
-		td_supervisors_say(&w.node, &supervisor, &w.fakes[SUPERVISOR], 7, 1000, &msg, NULL),
+	CHECK_EQ(td_supervisors_say(
+			 &w.node, &supervisor, &w.fakes[SUPERVISOR], 7, 1000, &msg, w.now, NULL),
 		0);
 	return &w.fakes[SUPERVISOR];
 }

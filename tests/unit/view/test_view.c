@@ -134,21 +134,21 @@ TEST(jobs_are_sorted_and_filtered)
 	(void)job(&snapshot, 20, 0, "serve", "waiting");
 	(void)job(&snapshot, 10, 1, "Train-2", "idle");
 	end(&snapshot, S);
-	CHECK_EQ(td_snapshot_order(&snapshot, TD_KEY_gpu, false, "", order), 3);
+	CHECK_EQ(td_jobs_order(&snapshot, TD_JOBS_gpu, false, "", order), 3);
 	CHECK(order[0] == 1 && order[1] == 2 && order[2] == 0);
-	CHECK_EQ(td_snapshot_order(&snapshot, TD_KEY_device, true, "", order), 3);
+	CHECK_EQ(td_jobs_order(&snapshot, TD_JOBS_device, true, "", order), 3);
 	CHECK(order[0] == 0 && order[1] == 1 && order[2] == 2);
-	CHECK_EQ(td_snapshot_order(&snapshot, TD_KEY_name, false, "TRAIN", order), 2);
+	CHECK_EQ(td_jobs_order(&snapshot, TD_JOBS_name, false, "TRAIN", order), 2);
 	CHECK(order[0] == 0 && order[1] == 2);
-	CHECK_EQ(td_snapshot_order(&snapshot, TD_KEY_name, false, "20", order), 1);
-	CHECK_EQ(td_snapshot_order(&snapshot, TD_KEY_name, false, "nothing", order), 0);
+	CHECK_EQ(td_jobs_order(&snapshot, TD_JOBS_name, false, "20", order), 1);
+	CHECK_EQ(td_jobs_order(&snapshot, TD_JOBS_name, false, "nothing", order), 0);
 }
 
 TEST(each_key_has_a_name_that_finds_it)
 {
-	for (unsigned key = 0; key < TD_KEY_N; key++)
-		CHECK_EQ(td_snapshot_key_of(td_snapshot_key_name((enum td_snapshot_key)key)), key);
-	CHECK_EQ(td_snapshot_key_of("colour"), TD_KEY_N);
+	for (unsigned key = 0; key < TD_JOBS_N; key++)
+		CHECK_EQ(td_jobs_find(td_jobs_info((enum td_jobs_column)key)->id), key);
+	CHECK_EQ(td_jobs_find("colour"), TD_JOBS_N);
 }
 
 /* Exactly what stands on a terminal of 80 columns. */
@@ -175,9 +175,9 @@ TEST(a_small_terminal_shows_what_matters)
 		"  0 NVIDIA H100 80G+ busy █████·····  50% memory ██▌·······  25% 20.0/80.0 GiB");
 	CHECK_STR(line(2), "                                       ▄");
 	CHECK_STR(line(3),
-		"GPU▲NAME            STATE    TIME DUTY    DEVICE      HOST     LIMIT   WAITED");
+		"GPU▲NAME             STATE    TIME DUTY    DEVICE      HOST     LIMIT    WAITED");
 	CHECK_STR(line(4),
-		"  0 resnet          running   50%  30%   100 MiB   3.0 MiB   1.0 GiB  90.00 s");
+		"  0 resnet           running   50%  30%   100 MiB   3.0 MiB   1.0 GiB   90.00 s");
 	CHECK_STR(line(5), "");
 	CHECK_STR(line(23),
 		"q quit  e explain  p pause or resume  s sort  r reverse  / filter  h help");
@@ -190,6 +190,88 @@ TEST(a_wide_terminal_shows_more_columns)
 	end(&snapshot, S);
 	td_screen_draw(&screen, &snapshot, &canvas);
 	CHECK(row_of("PID CLASS") < canvas.rows && row_of("LAUNCH/S") < canvas.rows);
+}
+
+/* A job that serves requests, with its P99 in ms. */
+static void serve(struct td_msg_job *j, uint64_t p99_ms)
+{
+	strcpy(j->service, "resnet");
+	j->rate_milli = 1234000;
+	j->p99_ns = p99_ms * 1000000;
+	j->objective_ns = 50000000;
+}
+
+TEST(what_nobody_has_takes_no_room)
+{
+	begin(24, 80);
+	(void)job(&snapshot, 100, 0, "train", "running");
+	end(&snapshot, S);
+	td_screen_draw(&screen, &snapshot, &canvas);
+	CHECK(row_of("P99") == canvas.rows && row_of("RESTARTS") == canvas.rows);
+	CHECK(row_of("LIMIT") == canvas.rows && row_of("DUTY") == canvas.rows);
+	serve(&snapshot.jobs[0].said, 12);
+	snapshot.jobs[0].said.restarts = 2;
+	td_screen_draw(&screen, &snapshot, &canvas);
+	CHECK_STR(line(1),
+		"GPU▲NAME             STATE    TIME    DEVICE      HOST       P99    WAITED");
+	CHECK_STR(line(2),
+		"  0 train            running     -   100 MiB         -   12.0 ms         -");
+	/* When its job has ended the column stays where it is. */
+	td_snapshot_clear(&snapshot);
+	end(&snapshot, 2 * S);
+	td_screen_draw(&screen, &snapshot, &canvas);
+	CHECK(row_of("P99") < canvas.rows);
+}
+
+TEST(a_service_that_misses_its_objective_says_so)
+{
+	const struct td_canvas_cell *cell;
+	unsigned row;
+
+	begin(24, 160);
+	serve(job(&snapshot, 100, 0, "serve", "running"), 61);
+	end(&snapshot, S);
+	td_screen_draw(&screen, &snapshot, &canvas);
+	row = row_of("!61.0 ms");
+	CHECK(row < canvas.rows && row_of("REQ/S") == row - 1);
+	CHECK(strstr(line(row), "   1234  !61.0 ms  50.0 ms"));
+	cell = &canvas.cells[row * canvas.columns];
+	for (unsigned i = 0; i < canvas.columns; i++)
+		CHECK(*cell[i].text != '!' || cell[i].style == TD_STYLE_BAD);
+	serve(&snapshot.jobs[0].said, 50);
+	td_screen_draw(&screen, &snapshot, &canvas);
+	CHECK(strstr(line(row), "   1234   50.0 ms  50.0 ms"));
+}
+
+TEST(what_is_sorted_by_is_shown)
+{
+	begin(24, 80);
+	(void)job(&snapshot, 100, 0, "train", "running");
+	end(&snapshot, S);
+	screen.key = TD_JOBS_launches;
+	td_screen_draw(&screen, &snapshot, &canvas);
+	CHECK(row_of("LAUNCH/S") < canvas.rows);
+	screen.key = td_screen_beside(&screen, &canvas, 1);
+	CHECK_EQ(screen.key, TD_JOBS_gpu);
+	CHECK_EQ(td_screen_beside(&screen, &canvas, 1), TD_JOBS_name); /* JOB is not shown */
+	screen.key = TD_JOBS_name;
+	CHECK_EQ(td_screen_beside(&screen, &canvas, -1), TD_JOBS_gpu);
+}
+
+TEST(rows_are_sorted_by_any_column)
+{
+	size_t order[2];
+
+	begin(24, 80);
+	serve(job(&snapshot, 1, 0, "b", "running"), 10);
+	(void)job(&snapshot, 2, 1, "a", "waiting");
+	end(&snapshot, S);
+	for (unsigned key = 0; key < TD_JOBS_N; key++)
+		CHECK_EQ(td_jobs_order(&snapshot, (enum td_jobs_column)key, false, "", order), 2);
+	CHECK_EQ(td_jobs_order(&snapshot, TD_JOBS_p99, false, "", order), 2);
+	CHECK_EQ(order[0], 1); /* nothing is less than anything */
+	CHECK_EQ(td_jobs_order(&snapshot, TD_JOBS_p99, true, "", order), 2);
+	CHECK_EQ(order[0], 0);
 }
 
 TEST(a_soft_limit_says_so)
@@ -243,7 +325,7 @@ TEST(a_click_finds_the_row_and_the_title)
 	row = row_of("DEVICE");
 	spot = td_screen_spot(&screen, &snapshot, &canvas, row,
 		(unsigned)(strstr(line(row), "DEVICE") - text) - 2);
-	CHECK(spot.is_title && spot.key == TD_KEY_device);
+	CHECK(spot.is_title && spot.key == TD_JOBS_device);
 }
 
 TEST(others_are_sums)
@@ -283,9 +365,9 @@ TEST(names_keep_the_columns_where_they_are)
 	td_screen_draw(&screen, &snapshot, &canvas);
 	CHECK(row_of("???") < canvas.rows && row_of("tab?here") < canvas.rows);
 	CHECK(row_of("größe-ünïcödé-x") < canvas.rows);
-	CHECK(row_of("a-name-that-is+") < canvas.rows);
+	CHECK(row_of("a-name-that-is-+") < canvas.rows);
 	for (unsigned row = row_of("???"); row < row_of("???") + 4; row++) {
-		state = row * canvas.columns + 20;
+		state = row * canvas.columns + 32;
 		CHECK_STR(canvas.cells[state].text, "r");
 	}
 }

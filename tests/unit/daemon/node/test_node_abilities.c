@@ -123,8 +123,8 @@ TEST(a_client_has_what_its_backend_can_do)
 
 	CHECK_EQ(td_node_message(&w.node, b->process, &msg, w.now), 0);
 	(void)td_node_step(&w.node, w.now);
-	CHECK_EQ(w.node.views[1].has, TD_HAS(STEPS) | TD_HAS(DUTY) | TD_HAS(SERVICE) |
-					     TD_HAS(BATCH) | TD_HAS(EVICTION));
+	CHECK_EQ(w.node.views[1].has,
+		TD_HAS(STEPS) | TD_HAS(DUTY) | TD_HAS(SERVICE) | TD_HAS(BATCH) | TD_HAS(EVICTION));
 	msg.service.name[0] = 0;
 	CHECK(td_node_message(&w.node, a->process, &msg, w.now) < 0);
 }
@@ -135,7 +135,7 @@ TEST(a_job_can_be_restarted_while_a_supervisor_of_it_is_there)
 	struct td_supervisor *supervisor = NULL;
 
 	begin();
-	CHECK_EQ(td_supervisors_say(&w.node, &supervisor, &w, 7, 1000, &msg, NULL), 0);
+	CHECK_EQ(td_supervisors_say(&w.node, &supervisor, &w, 7, 1000, &msg, w.now, NULL), 0);
 	(void)program(0, "a", MIB);
 	(void)program(1, "b", MIB);
 	(void)td_node_step(&w.node, w.now);
@@ -160,7 +160,7 @@ TEST(what_anybodys_supervisor_says_gives_the_node_nothing_and_no_policy_its_turn
 	w.node.options.policy = &needs_shadow;
 	td_node_options_changed(&w.node, w.now, "policy");
 	before = w.node.options.has;
-	CHECK_EQ(td_supervisors_say(&w.node, &supervisor, &w, 7, 1001, &msg, NULL), 0);
+	CHECK_EQ(td_supervisors_say(&w.node, &supervisor, &w, 7, 1001, &msg, w.now, NULL), 0);
 	(void)program(0, "a", MIB);
 	(void)program(1, "theirs", MIB);
 	(void)td_node_step(&w.node, w.now);

@@ -10,7 +10,7 @@ static struct td_supervisor *says(
 	struct td_err err = {0};
 
 	snprintf(msg.job, sizeof(msg.job), "%s", job);
-	CHECK_EQ(td_supervisors_say(&w.node, &supervisor, &w, 7, uid, &msg, &err), expected);
+	CHECK_EQ(td_supervisors_say(&w.node, &supervisor, &w, 7, uid, &msg, w.now, &err), expected);
 	CHECK_EQ(!expected, !*err.msg);
 	return supervisor;
 }
@@ -80,4 +80,38 @@ TEST(a_job_without_a_name_and_a_second_job_are_refused)
 	CHECK(says(s, 1000, "b", 2, -EINVAL) == s);
 	CHECK_STR(s->job, "a");
 	CHECK_EQ(s->epoch, 1);
+}
+
+TEST(each_new_start_of_the_command_is_a_restart)
+{
+	struct td_supervisor *s;
+	struct fake *a;
+
+	begin();
+	s = says(NULL, 1000, "a", 1, 0);
+	a = program(0, "a", MIB);
+	CHECK_EQ(a->process->job->restarts, 0);
+	CHECK_EQ(w.events[TD_EVENT_RESTARTED], 0);
+	(void)says(s, 1000, "a", 1, 0); /* it says the same once more */
+	CHECK_EQ(w.events[TD_EVENT_RESTARTED], 0);
+	(void)says(s, 1000, "a", 2, 0);
+	CHECK_EQ(w.events[TD_EVENT_RESTARTED], 1);
+	CHECK_EQ(a->process->job->restarts, 1);
+	CHECK_STR(s->name, a->process->name);
+	(void)says(s, 1000, "a", 3, 0);
+	CHECK_EQ(w.events[TD_EVENT_RESTARTED], 2);
+	CHECK_EQ(a->process->job->restarts, 2);
+	td_supervisors_gone(&w.node, s);
+	CHECK_EQ(a->process->job->restarts, 0);
+}
+
+TEST(a_new_daemon_counts_the_restarts_before_it)
+{
+	struct fake *a;
+
+	begin();
+	(void)says(NULL, 1000, "a", 4, 0);
+	a = program(0, "a", MIB);
+	CHECK_EQ(w.events[TD_EVENT_RESTARTED], 0); /* nothing has happened now */
+	CHECK_EQ(a->process->job->restarts, 3);
 }
