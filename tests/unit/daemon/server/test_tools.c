@@ -291,6 +291,43 @@ TEST(events_of_others_are_not_told_whatever_their_pid_is_here)
 	end();
 }
 
+/* The rows of a follower's answer have each event once, and in order. */
+static void check_order(uint64_t *last_number)
+{
+	do {
+		read_rows();
+		for (unsigned i = 0; i < row_count; i++) {
+			CHECK_EQ(rows[i].type, TD_MSG_TYPE_event);
+			CHECK_EQ(rows[i].event.number, ++*last_number);
+		}
+	} while (row_count == ROWS_MAX);
+}
+
+TEST(who_follows_misses_no_event_between_two_parts_and_sees_none_twice)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_events, .events = {.follow = 1, .since = 7}};
+	uint64_t number = 7;
+	unsigned parts = 1;
+
+	begin();
+	tool.uid = ME;
+	for (unsigned i = 0; i < 400; i++)
+		td_node_options_changed(&server.node, NOW, "window=1ms");
+	CHECK_EQ(td_tool_request(&tool, &msg, NOW), 0);
+	for (; !tool.follows; parts++) {
+		CHECK(parts < 20 && tool.answer.type);
+		check_order(&number);
+		td_node_options_changed(&server.node, NOW, "window=2ms");
+		td_answer_send_part(&tool, NOW);
+	}
+	CHECK(parts > 2);
+	td_node_options_changed(&server.node, NOW, "window=3ms");
+	check_order(&number);
+	CHECK_EQ(number, server.node.events.next - 1);
+	CHECK_EQ(tool.answer.type, 0);
+	end();
+}
+
 TEST(a_gpus_holder_is_named_to_its_own_user)
 {
 	begin();
