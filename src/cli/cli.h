@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "cli/json.h"
 #include "cli/rows.h"
+#include "proto/layers.h"
 #include "proto/proto.h"
 
 /*
@@ -118,6 +119,12 @@ bool td_cli_has_interpreter(int fd, const Elf64_Ehdr *header);
  */
 bool td_cli_is_library(const char *path, char *ret_why, size_t len);
 
+/*
+ * Reads what --layers names, a file or counts, into ret_text as td_layers_parse() reads it. 0, or
+ * TD_EXIT_USAGE after complaining.
+ */
+int td_cli_layers(const char *value, char ret_text[TD_LAYERS_TEXT]);
+
 /* Was the program built with the CUDA runtime in it? */
 bool td_cli_has_static_cudart(int fd, const Elf64_Ehdr *header);
 
@@ -138,6 +145,7 @@ int td_verb_ps(int argc, char **argv);
 int td_verb_top(int argc, char **argv);
 int td_verb_web(int argc, char **argv);
 int td_verb_completion(int argc, char **argv);
+int td_verb_layers(int argc, char **argv);
 int td_verb_metrics(int argc, char **argv);
 int td_verb_gpu(int argc, char **argv);
 int td_verb_set(int argc, char **argv);

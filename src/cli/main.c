@@ -28,6 +28,8 @@ const struct td_verb td_verbs[] = {
 	{"explain", "[--json] JOB", "why is this job waiting, or running?", td_verb_explain},
 	{"doctor", "[--json] [PROGRAM]", "does sharing work here, and for this program?",
 		td_verb_doctor},
+	{"layers", "[--json] FILE", "the layers of the neural network in an ONNX file",
+		td_verb_layers},
 	{"completion", "SHELL", "what completes this in a shell: bash, zsh or fish",
 		td_verb_completion},
 	{"stop", "[--force]", "stop the daemon, and wait until it has ended", td_verb_stop},

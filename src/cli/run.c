@@ -174,6 +174,8 @@ int td_cli_ensure_daemon(void)
 
 struct job {
 	const char *name, *class, *upgrade, *weight, *backend, *mem, *mem_soft, *duty, *slack, *gpu;
+	const char *layers; /* NULL, or layer_counts */
+	char layer_counts[TD_LAYERS_TEXT];
 	struct td_restart restart;
 	bool requeues, is_verbose;
 };
@@ -191,7 +193,7 @@ static bool refuse(void *arg, const char *name, const struct td_err *err)
 		{"TANDEM_MEM_SOFT", job->mem_soft}, {"TANDEM_DUTY", job->duty},
 		{"TANDEM_SLACK", job->slack}, {"TANDEM_CLASS", job->class},
 		{"TANDEM_UPGRADE", job->upgrade}, {"TANDEM_WEIGHT", job->weight},
-		{"TANDEM_BACKEND", job->backend}};
+		{"TANDEM_BACKEND", job->backend}, {"TANDEM_LAYERS", job->layers}};
 
 	for (size_t i = 0; i < sizeof(replaced) / sizeof(*replaced); i++)
 		if (replaced[i].instead && !strcmp(replaced[i].name, name))
@@ -229,6 +231,9 @@ static void help(void)
 	     "processes may take: 30% (none)\n"
 	     "  --slack SHARE                           guaranteed: by which its steps may take "
 	     "longer than alone: 1% (5%)\n"
+	     "  --layers FILE|COUNTS                    the network that it trains: an ONNX "
+	     "file, or the counts that\n"
+	     "                                          tandem layers prints (none)\n"
 	     "  --gpu any[:N]|INDEX|UUID[,...]          the GPUs that the job may see: those "
 	     "named, or "
 	     "N of CUDA_VISIBLE_DEVICES or all,\n"
@@ -345,6 +350,11 @@ static int parse(int argc, char **argv, struct job *job)
 				return -1;
 			job->slack = optarg;
 			break;
+		case 'l':
+			if (td_cli_layers(optarg, job->layer_counts))
+				return -1;
+			job->layers = job->layer_counts;
+			break;
 		case 'r':
 			if (td_restart_parse(optarg, &job->restart, &err)) {
 				td_cli_fail("--restart: %s", err.msg);
@@ -421,6 +431,8 @@ static int set_environment(const struct job *job, const char *command)
 		setenv("TANDEM_DUTY", job->duty, 1);
 	if (job->slack)
 		setenv("TANDEM_SLACK", job->slack, 1);
+	if (job->layers)
+		setenv("TANDEM_LAYERS", job->layers, 1);
 	if (job->mem_soft)
 		setenv("TANDEM_MEM_SOFT", job->mem_soft, 1);
 	if (job->mem)

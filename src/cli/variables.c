@@ -89,6 +89,13 @@ static int check_duration(const char *value, struct td_err *err)
 	return td_parse_duration(value, &ns, err);
 }
 
+static int check_layers(const char *value, struct td_err *err)
+{
+	uint32_t counts[TD_LAYER_KINDS];
+
+	return td_layers_parse(value, counts, err);
+}
+
 int td_cli_check(const char *where, const char *value, td_check_fn check)
 {
 	struct td_err err = {0};
@@ -106,6 +113,7 @@ static const struct {
 	{"TANDEM_DUTY", td_cli_check_duty}, {"TANDEM_SLACK", td_cli_check_slack},
 	{"TANDEM_CLASS", td_cli_check_class}, {"TANDEM_UPGRADE", td_cli_check_upgrade},
 	{"TANDEM_WEIGHT", td_cli_check_weight}, {"TANDEM_BACKEND", td_cli_check_backend},
+	{"TANDEM_LAYERS", check_layers},
 	{"TANDEM_HOST_LIMIT", td_cli_check_limit}, {"TANDEM_HOST_FULL", check_host_full},
 	{"TANDEM_DRAIN_DEADLINE", check_duration}, {"TANDEM_IDLE", check_duration},
 	{"TANDEM_GRACE", check_duration}};

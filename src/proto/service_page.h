@@ -11,12 +11,10 @@
 
 #include "base/histogram.h"
 #include "proto/gate_page.h"
+#include "proto/layers.h"
 
 /* A multiple of every page size that Linux has. */
 #define TD_SERVICE_OFFSET 65536
-
-/* The kinds of layers of a network that Mudi counts, in the order of its section 4.2. */
-#define TD_LAYER_KINDS 11
 
 struct td_service_page {
 	_Atomic uint64_t arrived, answered; /* requests so far */

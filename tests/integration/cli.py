@@ -3,6 +3,7 @@ is expected. Output for people is complete. TAP on stdout; argument: the build."
 import contextlib
 import ctypes
 import fcntl
+import json
 import re
 import struct
 import sys
@@ -41,6 +42,41 @@ def options_of_run_quote_what_they_refuse_and_say_what_they_take():
         for words, quoted in ((["-xy"], "-x"), (["--frob"], "--frob"), (["--mem"], "--mem")):
             done = world.call(TANDEM, "run", *words)
             assert done.returncode == 125 and f'"{quoted}"' in done.stderr, done
+
+
+def varint(number):
+    low = bytes((number & 127 | (128 if number > 127 else 0),))
+    return low + varint(number >> 7) if number > 127 else low
+
+
+def field(number, value):
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    value = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def layers_of_an_onnx_file_are_shown_and_go_with_the_program():
+    graph = b"".join(field(1, field(1, "x") + field(2, "y") + field(4, operator))
+                     for operator in ("Conv", "Relu", "Conv", "Flatten", "Gemm", "Add"))
+    with World() as world, tempfile.TemporaryDirectory() as folder:
+        path, other = f"{folder}/model.onnx", f"{folder}/other.onnx"
+        with open(path, "wb") as model:
+            model.write(field(1, 8) + field(7, graph))
+        with open(other, "wb") as model:
+            model.write(b"this is no model")
+        text = world.call(TANDEM, "layers", path).stdout
+        assert re.search(r"^convolution +2 ", text, re.M) and "2,0,1,0,0,0,1,0,1,0,0" in text, text
+        rows = json.loads(world.call(TANDEM, "layers", "--json", path).stdout)
+        assert len(rows) == 11 and rows[0] == {"kind": "convolution", "layers": 2}, rows
+        for value in (path, "2,0,1,0,0,0,1,0,1,0,0"):
+            done = world.call(TANDEM, "run", "--layers", value, "--", "printenv", "TANDEM_LAYERS")
+            assert done.stdout == "2,0,1,0,0,0,1,0,1,0,0\n", done
+        for command in (("layers",), ("run", "--layers")):
+            refused(world, TANDEM, *command, other, quoted=other, expected=("ONNX",))
+            refused(world, TANDEM, *command, folder, quoted=folder, expected=("ONNX",))
+            refused(world, TANDEM, *command, path + "x", quoted=path + "x", expected=("No such",))
+        refused(world, TANDEM, "run", "--layers", "1,2", quoted="1,2", expected=("11 counts",))
 
 
 def variables_that_a_command_would_inherit_are_quoted_too():

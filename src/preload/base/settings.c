@@ -138,6 +138,19 @@ static uint32_t sm_share(void)
 	return td_parse_ratio(text, &ppm, NULL) ? 0 : ppm;
 }
 
+static void layers(uint32_t ret[TD_LAYER_KINDS])
+{
+	const char *value = getenv("TANDEM_LAYERS");
+	uint32_t counts[TD_LAYER_KINDS];
+
+	if (!value || !*value)
+		return;
+	if (!td_layers_parse(value, counts, NULL))
+		memcpy(ret, counts, sizeof(counts));
+	else
+		td_settings_reject("TANDEM_LAYERS");
+}
+
 void td_settings_read(void)
 {
 	static const char *const classes[] = {"online", "guaranteed", "besteffort", NULL};
@@ -156,6 +169,7 @@ void td_settings_read(void)
 	s->sm_share_ppm = sm_share();
 	s->duty_ppm = share("TANDEM_DUTY", td_parse_duty);
 	s->slack_ppm = share("TANDEM_SLACK", td_parse_slack);
+	layers(s->layers);
 	limit("TANDEM_MEM", "NVIDIA_GPU_MEMORY_LIMIT", &s->mem);
 	limit("TANDEM_MEM_SOFT", NULL, &s->mem_soft);
 	limit("TANDEM_HOST_LIMIT", NULL, &s->host_limit);

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/parse.h"
+#include "proto/layers.h"
 #include "proto/words.h"
 
 /* A value of the settings only, never sent to the daemon. */
@@ -15,7 +16,7 @@
  * for the job; the agent writes them. An invalid value counts as not given; `rejected` keeps the
  * variable with its value for the daemon's events.
  */
-#define TD_REJECTED_MAX 16 /* as many as there are to be read */
+#define TD_REJECTED_MAX 17 /* as many as there are to be read */
 struct td_settings {
 	bool disabled;          /* TANDEM_DISABLE */
 	char job[64], name[64]; /* TANDEM_JOB, TANDEM_NAME (the program's name) */
@@ -26,6 +27,8 @@ struct td_settings {
 	uint32_t duty_ppm;      /* TANDEM_DUTY: the most of a GPU's time; 0: no bound */
 	/* TANDEM_SLACK: how much longer its steps may take than alone; 0: not set. */
 	uint32_t slack_ppm;
+	/* TANDEM_LAYERS: of the network that it trains; all 0: not told. */
+	uint32_t layers[TD_LAYER_KINDS];
 	/* TANDEM_MEM, else NVIDIA_GPU_MEMORY_LIMIT: a size or a share; empty: no limit. */
 	char mem[TD_LIMIT_TEXT];
 	char mem_soft[TD_LIMIT_TEXT]; /* TANDEM_MEM_SOFT, likewise */

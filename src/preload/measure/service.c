@@ -11,6 +11,7 @@
 #include "preload/base/agent_calls.h"
 #include "preload/base/lock.h"
 #include "preload/base/page.h"
+#include "preload/base/settings.h"
 #include "proto/service_page.h"
 
 #define API __attribute__((visibility("default")))
@@ -50,12 +51,21 @@ static void carry_over(struct td_service_page *to, const struct td_service_page 
 		atomic_store(&to->layers[i], atomic_load(&from->layers[i]));
 }
 
+static void put_layers(struct td_service_page *to, const uint32_t counts[TD_LAYER_KINDS])
+{
+	for (unsigned i = 0; i < TD_LAYER_KINDS; i++)
+		atomic_store_explicit(&to->layers[i], counts[i], memory_order_relaxed);
+}
+
+/* The first page begins with what the environment says of the network. */
 static void replace_page(struct td_service_page *mapped)
 {
 	struct td_service_page *before = atomic_load(&page);
 
 	if (before)
 		carry_over(mapped, before);
+	else
+		put_layers(mapped, td_settings.layers);
 	atomic_store(&page, mapped);
 	if (replaced)
 		munmap(replaced, TD_SERVICE_BYTES);
@@ -104,21 +114,29 @@ void td_service_forked(void)
 	changed = declared;
 }
 
+/* lock is held. Before the daemon has given a page the process counts into one of its own. */
+static int need_page(void)
+{
+	struct td_service_page *mapped;
+
+	if (atomic_load(&page))
+		return 0;
+	mapped = map_page(-1);
+	if (!mapped)
+		return -ENOMEM;
+	replace_page(mapped);
+	return 0;
+}
+
 /* 0: declared. -EINVAL: no name, or one of more than 63 bytes. -ENOMEM: nothing can be counted. */
 int tandem_service(const char *name, uint64_t objective_ns, uint32_t batch_max)
 {
-	int r = 0;
+	int r;
 
 	if (!name || !*name || strlen(name) >= sizeof(told.name))
 		return -EINVAL;
 	td_lock_take(&lock);
-	if (!atomic_load(&page)) {
-		struct td_service_page *mapped = map_page(-1);
-
-		r = mapped ? 0 : -ENOMEM;
-		if (mapped)
-			replace_page(mapped);
-	}
+	r = need_page();
 	if (!r) {
 		strcpy(told.name, name);
 		told.objective_ns = objective_ns;
@@ -168,8 +186,8 @@ uint32_t tandem_batch(uint32_t mine)
 
 void tandem_layers(const uint32_t counts[TD_LAYER_KINDS])
 {
-	struct td_service_page *p = atomic_load_explicit(&page, memory_order_acquire);
-
-	for (unsigned i = 0; p && i < TD_LAYER_KINDS; i++)
-		atomic_store_explicit(&p->layers[i], counts[i], memory_order_relaxed);
+	td_lock_take(&lock);
+	if (!need_page())
+		put_layers(atomic_load(&page), counts);
+	td_lock_drop(&lock);
 }

@@ -7,6 +7,7 @@
 #include "test.h"
 
 #include "preload/base/page.h"
+#include "preload/base/settings.h"
 #include "preload/measure/service.h"
 #include "proto/service_page.h"
 
@@ -15,6 +16,7 @@ int tandem_service_(const char *name, uint64_t objective_ns, uint32_t batch_max)
 uint64_t tandem_arrived_(uint32_t requests) __asm__("tandem_arrived");
 void tandem_answered_(uint64_t token, uint32_t requests) __asm__("tandem_answered");
 uint32_t tandem_batch_(uint32_t mine) __asm__("tandem_batch");
+void tandem_layers_(const uint32_t counts[TD_LAYER_KINDS]) __asm__("tandem_layers");
 
 /* A meter file as the daemon makes it; the page of the service in it is mapped at *ret_page. */
 static int make_file(struct td_service_page **ret_page)
@@ -36,6 +38,56 @@ TEST(before_it_is_declared_nothing_is_counted)
 	tandem_answered_(0, 1);
 	CHECK_EQ(tandem_batch_(7), 7);
 	CHECK(!td_service_take(&told));
+}
+
+/* A child of its own, as the first page of a process matters. */
+static bool in_a_new_process(bool (*check)(void))
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child) {
+		td_service_forked();
+		_exit(!check());
+	}
+	CHECK(child > 0 && waitpid(child, &status, 0) == child);
+	return WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
+static bool told_before_the_page(void)
+{
+	uint32_t counts[TD_LAYER_KINDS] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+	struct td_service_page *page;
+	int fd = make_file(&page);
+
+	tandem_layers_(counts);
+	td_service_map(fd);
+	return atomic_load(&page->layers[0]) == 1 && atomic_load(&page->layers[10]) == 11;
+}
+
+static bool told_by_the_environment(void)
+{
+	struct td_service_page *page, *second;
+	int fd = make_file(&page), other = make_file(&second);
+	uint32_t counts[TD_LAYER_KINDS] = {9};
+
+	td_settings.layers[3] = 7;
+	td_service_map(fd);
+	if (atomic_load(&page->layers[3]) != 7)
+		return false;
+	tandem_layers_(counts);
+	td_service_map(other);
+	return atomic_load(&second->layers[0]) == 9 && !atomic_load(&second->layers[3]);
+}
+
+TEST(layers_told_early_reach_the_first_page)
+{
+	CHECK(in_a_new_process(told_before_the_page));
+}
+
+TEST(the_environment_tells_layers_until_the_program_does)
+{
+	CHECK(in_a_new_process(told_by_the_environment));
 }
 
 TEST(a_name_is_wanted_and_not_too_long)
