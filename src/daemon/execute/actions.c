@@ -10,6 +10,7 @@
 #include "daemon/model/job.h"
 #include "daemon/model/node.h"
 #include "daemon/node/abilities.h"
+#include "proto/orders.h"
 #include "proto/proto.h"
 
 static const char *const names[TD_ACTION_N] = {
@@ -341,6 +342,24 @@ static void plan_one(struct td_node *node, const struct td_action *action, uint6
 		client->process, false, now_ns);
 	if (act)
 		act->is_named = true;
+}
+
+void td_actions_restart_on(struct td_node *node, uint32_t gpu, uint64_t now_ns)
+{
+	struct td_list *it;
+
+	for (uint32_t class = 0; class < TD_CLASS_N; class ++) {
+		td_list_for_each (it, &node->clients) {
+			const struct td_client *client =
+				td_container_of(it, struct td_client, of_node);
+			const struct td_job *job = client->process->job;
+
+			if (client->gpu == gpu && client->mps && job->settings.class == class &&
+				job->supervised & TD_SUPERVISOR_RESTARTS)
+				(void)ask(node, TD_ACTION_RESTART, job->group, client->process,
+					false, now_ns);
+		}
+	}
 }
 
 /* A pause of one policy does not outlast it: the next one decides anew. */

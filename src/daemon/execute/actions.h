@@ -73,6 +73,12 @@ void td_act_enter(struct td_node *node, struct td_act *act, enum td_action_state
 int td_actions_order(struct td_node *node, uid_t uid, const char *job, enum td_action_kind kind,
 	uint64_t now_ns, struct td_act **ret_acts, uint32_t *ret_count, struct td_err *err);
 
+/*
+ * The MPS server of the GPU is about to be started anew: its clients' jobs are restarted, the online
+ * ones first, where somebody can do that.
+ */
+void td_actions_restart_on(struct td_node *node, uint32_t gpu, uint64_t now_ns);
+
 /* A supervisor answers. A number that is not known is one of an earlier daemon's. */
 void td_actions_ordered(struct td_node *node, const struct td_supervisor *supervisor,
 	const struct td_msg_ordered *msg, uint64_t now_ns);

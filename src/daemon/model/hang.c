@@ -22,8 +22,6 @@ static void suspect(struct td_hang *hang, uint64_t now_ns)
 
 void td_hang_died(struct td_hang *hang, uint64_t now_ns)
 {
-	if (!hang->server)
-		return;
 	/* An attempt that failed is not waited for. */
 	if (hang->state == TD_HANG_SUSPECT)
 		hang->until_ns = 0;
@@ -32,6 +30,9 @@ void td_hang_died(struct td_hang *hang, uint64_t now_ns)
 
 void td_hang_server(struct td_hang *hang, int server)
 {
+	/* It may have had clients before it was found. */
+	if (!hang->server)
+		hang->server = server;
 	if (server == hang->server)
 		return;
 	*hang = (struct td_hang){.server = server};

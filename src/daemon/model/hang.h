@@ -9,7 +9,7 @@
  *   TRIED   --its work has ended-->                                     QUIET
  *   TRIED   --tried_ns are over-->                                      HUNG
  *   TRIED   --it could not be started, or had an error-->               SUSPECT, in retry_ns
- *   any     --there is another server, or none-->                       QUIET
+ *   any     --the server has ended, or is another one-->                QUIET
  *
  * A client that ends without LEFT while a canary is under way causes another one after it. Long
  * kernels do not hang a canary: under MPS it runs beside them. Where it does not, the worst is that

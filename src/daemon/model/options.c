@@ -333,7 +333,7 @@ static void list_keys(char *buf, size_t len)
 int td_options_set(
 	struct td_options *options, const char *key, const char *value, struct td_err *err)
 {
-	char keys[TD_ERR_MSG_MAX / 2] = "";
+	char keys[KEPT - 80] = "";
 
 	for (size_t i = 0; i < COUNT; i++) {
 		struct td_err why = {0};

@@ -34,6 +34,7 @@ struct td_options {
 	uint64_t quota_gpus_ppm; /* UINT64_MAX: any number; or TD_QUOTA_AUTO */
 	uint32_t contexts;       /* per GPU */
 	enum td_mps_option mps;
+	uint64_t mps_patience_ns, mps_window_ns;
 	struct td_muxflow_options muxflow;
 	char locks[108];              /* absolute, or "auto" */
 	char capacity[TD_LIMIT_TEXT]; /* as typed: a share is of each GPU's own size */

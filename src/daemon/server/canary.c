@@ -69,29 +69,30 @@ static void kill_it(struct td_canary *canary)
 		forget(canary);
 }
 
-uint64_t td_canary_turn(struct td_canary *canary, struct td_hang *hang, const struct td_mpsd *mps,
-	uint64_t now_ns, bool *ret_hung)
+uint64_t td_canary_turn(struct td_canary *canary, struct td_hang *hang,
+	const struct td_hang_params *params, const struct td_mpsd *mps, uint64_t now_ns,
+	bool *ret_hung)
 {
 	enum td_canary_end end;
 
 	*ret_hung = false;
 	td_hang_server(hang, (int)mps->server);
 	if (has_ended(canary, &end))
-		td_hang_canary(hang, &td_hang_default, end, now_ns);
+		td_hang_canary(hang, params, end, now_ns);
 	if (td_hang_step(hang, now_ns)) {
 		*ret_hung = true;
 		kill_it(canary);
 	}
 	if (mps->state == TD_MPSD_READY && canary->source.fd < 0 &&
 		td_hang_wants_canary(hang, now_ns)) {
-		td_hang_sent(hang, &td_hang_default, now_ns);
+		td_hang_sent(hang, params, now_ns);
 		if (!send_one(canary, mps))
-			td_hang_canary(hang, &td_hang_default, TD_CANARY_FAILED, now_ns);
+			td_hang_canary(hang, params, TD_CANARY_FAILED, now_ns);
 	}
 	/* A server that is not ready is looked at when it is. */
 	if (td_hang_wants_canary(hang, now_ns))
 		return UINT64_MAX;
-	return td_hang_wakeup(hang, &td_hang_default, now_ns);
+	return td_hang_wakeup(hang, params, now_ns);
 }
 
 void td_canary_deinit(struct td_canary *canary)

@@ -11,6 +11,7 @@
 #include "daemon/server/loop.h"
 
 struct td_hang;
+struct td_hang_params;
 struct td_mpsd;
 
 struct td_canary {
@@ -27,5 +28,6 @@ void td_canary_deinit(struct td_canary *canary);
  * Sends, hears and gives up, as far as that is due. *ret_hung: the server was found to hang just
  * now. Returns when to be called again.
  */
-uint64_t td_canary_turn(struct td_canary *canary, struct td_hang *hang, const struct td_mpsd *mps,
-	uint64_t now_ns, bool *ret_hung);
+uint64_t td_canary_turn(struct td_canary *canary, struct td_hang *hang,
+	const struct td_hang_params *params, const struct td_mpsd *mps, uint64_t now_ns,
+	bool *ret_hung);

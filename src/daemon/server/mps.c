@@ -10,6 +10,7 @@
 #include "daemon/node/gpus.h"
 #include "daemon/node/hangs.h"
 #include "daemon/server/canary.h"
+#include "daemon/server/recovery.h"
 #include "policy/policy.h"
 
 #define LOOK_NS (2 * TD_NS_PER_S)
@@ -18,6 +19,7 @@ struct td_mps_gpu {
 	struct td_source source; /* first: the loop hands it back */
 	struct td_mpsd mps;
 	struct td_canary canary;
+	struct td_recovery recovery;
 	uint8_t uuid[16];
 	enum td_mpsd_state told; /* by the last event */
 	bool woken;
@@ -183,17 +185,25 @@ static void look_for_foreign(struct td_mps_table *table, bool wanted, uint64_t n
 /* Does work end there? Returns when to look again. */
 static uint64_t watch(const struct td_mps_table *table, struct td_mps_gpu *gpu, uint64_t now_ns)
 {
+	struct td_hang_params params = td_hang_default;
 	struct td_gpu *used = used_gpu(table, gpu->uuid);
+	const char *why;
 	uint64_t next_ns;
 	bool hung;
 
 	if (!used)
 		return UINT64_MAX;
-	next_ns = td_canary_turn(&gpu->canary, &used->hang, &gpu->mps, now_ns, &hung);
+	params.tried_ns = table->node->options.mps_patience_ns;
+	next_ns = td_canary_turn(&gpu->canary, &used->hang, &params, &gpu->mps, now_ns, &hung);
 	if (hung)
 		event(table, gpu->uuid, now_ns,
 			"hangs: the work of a program that tried it has not ended");
-	return next_ns;
+	if (!td_recovery_turn(&gpu->recovery, table->node, (uint32_t)(used - table->node->gpus),
+		    &gpu->mps, now_ns, &why))
+		return next_ns;
+	event(table, gpu->uuid, now_ns, why);
+	gpu->woken = true;
+	return now_ns; /* the next turn ends the server */
 }
 
 uint64_t td_mps_table_turn(struct td_mps_table *table, uint64_t now_ns)

@@ -1,0 +1,72 @@
+/* See recovery.h. */
+#include "daemon/server/recovery.h"
+
+#include "daemon/execute/actions.h"
+#include "daemon/model/node.h"
+#include "daemon/node/gpus.h"
+#include "gpu/mps.h"
+
+static struct td_health_metrics metrics_of(
+	const struct td_node *node, uint32_t gpu, const struct td_mpsd *mps)
+{
+	static const enum td_health_server servers[TD_MPSD_STATE_N] = {
+		[TD_MPSD_READY] = TD_HEALTH_SERVER_RUNS,
+		[TD_MPSD_FAULT] = TD_HEALTH_SERVER_FAILED,
+	};
+	const struct td_nvml_gpu *listed = td_gpus_find(node, node->gpus[gpu].uuid);
+
+	return (struct td_health_metrics){
+		.has_figures = true,
+		.server = servers[mps->state],
+		.server_ns = td_mpsd_started_ns(mps),
+		.xid = listed ? listed->xid : 0,
+		.xid_ns = listed ? listed->xid_ns : 0,
+		.hangs = node->gpus[gpu].hang.state == TD_HANG_HUNG,
+	};
+}
+
+static enum td_health_state judge(struct td_recovery *recovery, const struct td_node *node,
+	uint32_t gpu, const struct td_mpsd *mps, uint64_t now_ns)
+{
+	const struct td_health_metrics metrics = metrics_of(node, gpu, mps);
+	struct td_health_params params = td_health_default;
+
+	params.breaker_window_ns = node->options.mps_window_ns;
+	/* Between two servers there is nothing to judge. */
+	if (mps->state != TD_MPSD_READY && mps->state != TD_MPSD_FAULT)
+		return recovery->health.state;
+	return td_health_step(&recovery->health, &params, &metrics, now_ns);
+}
+
+static const char *why(const struct td_node *node, uint32_t gpu, const struct td_mpsd *mps)
+{
+	if (node->gpus[gpu].hang.state == TD_HANG_HUNG)
+		return "is started anew: it hangs";
+	return mps->state == TD_MPSD_FAULT ? "is started anew: it has failed"
+					   : "is started anew: an Xid error has ended its clients";
+}
+
+/* With the last failure before a pause of resets the server is started anew once more. */
+static bool is_reset(enum td_health_state health)
+{
+	return health == TD_HEALTH_FAILED || health == TD_HEALTH_BROKEN;
+}
+
+bool td_recovery_turn(struct td_recovery *recovery, struct td_node *node, uint32_t gpu,
+	struct td_mpsd *mps, uint64_t now_ns, const char **ret_why)
+{
+	const struct td_gpu_verdict *verdict = &node->verdicts[gpu];
+	bool resets, before = recovery->resets;
+
+	resets = is_reset(verdict->known ? (enum td_health_state)verdict->health
+					 : judge(recovery, node, gpu, mps, now_ns));
+	recovery->resets = resets;
+	if (!resets || before || !mps->control)
+		return false;
+	*ret_why = why(node, gpu, mps);
+	recovery->count++;
+	td_actions_restart_on(node, gpu, now_ns);
+	node->gpus[gpu].hang = (struct td_hang){0};
+	td_mpsd_restart(mps);
+	return true;
+}
