@@ -214,6 +214,12 @@ API CUresult cuStreamCreate(CUstream *stream, unsigned flags)
 	return CUDA_SUCCESS;
 }
 
+API CUresult cuStreamQuery(CUstream stream)
+{
+	(void)stream;
+	return CUDA_SUCCESS;
+}
+
 API CUresult cuStreamSynchronize(CUstream stream)
 {
 	(void)stream;
