@@ -7,6 +7,9 @@
 
 #include <string.h>
 
+/* Tickets stay below this bit, which counts turns of a node for ever. */
+#define CLASS_SHIFT 56
+
 static uint32_t hash_slot(uint32_t id)
 {
 	return (id * 2654435761u) >> 21 & (2 * TD_CLIENT_MAX - 1);
@@ -59,7 +62,7 @@ static void begin_gather(struct td_lock_group *g, uint32_t client, uint32_t gpu_
 	g->weight = 1;
 	g->first_client = client;
 	g->wants_since_ns = TD_NEVER;
-	g->opened_ns = 0;
+	g->opened_ns = g->idle_since_ns = 0;
 	memset(g->demand_bytes, 0, gpu_count * sizeof(g->demand_bytes[0]));
 	memset(g->left_bytes, 0, gpu_count * sizeof(g->left_bytes[0]));
 	memset(g->least_bytes, 0, gpu_count * sizeof(g->least_bytes[0]));
@@ -79,6 +82,8 @@ static void gather_client(struct td_lock_group *g, const struct td_client_view *
 	g->least_bytes[c->gpu] += td_view_least_bytes(c);
 	if (c->wants && c->wants_since_ns < g->wants_since_ns)
 		g->wants_since_ns = c->wants_since_ns;
+	if (c->idle_since_ns > g->idle_since_ns)
+		g->idle_since_ns = c->idle_since_ns;
 	if (c->phase == TD_PHASE_CLOSED)
 		return;
 	g->holding = true;
@@ -106,22 +111,13 @@ static void drop_unseen(struct td_lock *lock, const struct td_view *view)
 			(uint16_t)(find_group(lock, view->clients[c].group) - lock->groups);
 }
 
-static void note_idleness(struct td_lock_group *g, const struct td_view *view)
+static void note_idleness(struct td_lock_group *g)
 {
-	uint64_t from = 0;
-
-	if (g->wants) {
-		if (g->idle_from_ns && g->wants_since_ns > g->idle_from_ns) {
-			g->last_idle_ns = g->wants_since_ns - g->idle_from_ns;
-			td_cycle_wake(&g->cycle, g->wants_since_ns);
-		}
-		g->idle_from_ns = 0;
-		return;
+	if (g->wants && g->idle_from_ns && g->wants_since_ns > g->idle_from_ns) {
+		g->last_idle_ns = g->wants_since_ns - g->idle_from_ns;
+		td_cycle_wake(&g->cycle, g->wants_since_ns);
 	}
-	for (uint32_t c = g->first_client; c < view->client_count; c++)
-		if (view->clients[c].group == g->id && view->clients[c].idle_since_ns > from)
-			from = view->clients[c].idle_since_ns;
-	g->idle_from_ns = from;
+	g->idle_from_ns = g->wants ? 0 : g->idle_since_ns;
 }
 
 static void note_filling(struct td_lock *lock, const struct td_view *view, uint64_t now_ns)
@@ -173,7 +169,7 @@ static void gather(struct td_lock *lock, const struct td_view *view)
 		gather_client(g, &view->clients[c]);
 	}
 	for (uint32_t i = 0; i < lock->count; i++)
-		note_idleness(&lock->groups[i], view);
+		note_idleness(&lock->groups[i]);
 }
 
 static bool comes_before(const struct td_lock_group *a, const struct td_lock_group *b)
@@ -208,31 +204,57 @@ static void hand_out_tickets(struct td_lock *lock)
 	}
 }
 
-static bool goes_first(const struct td_lock_rules *rules, const struct td_lock_group *a,
-	const struct td_lock_group *b)
+/* The end of the run, in rising order, that begins there. */
+static uint32_t run_end(const struct td_lock_place *places, uint32_t from, uint32_t n)
 {
-	if (rules->by_class && a->class != b->class)
-		return a->class < b->class;
-	return a->ticket < b->ticket;
+	while (from + 1 < n && places[from].key < places[from + 1].key)
+		from++;
+	return from + 1 < n ? from + 1 : n;
 }
 
+/*
+ * Sorts by merging runs, of which there are few, as little changes from one step to the next.
+ * Merges into lock->merged and back.
+ */
+static void sort_places(struct td_lock *lock, uint32_t n)
+{
+	struct td_lock_place *from = lock->places, *to = lock->merged;
+
+	while (run_end(from, 0, n) < n) {
+		struct td_lock_place *swap = from;
+		uint32_t out = 0;
+
+		for (uint32_t begin = 0, middle, end; begin < n; begin = end) {
+			uint32_t a = begin, b;
+
+			middle = b = run_end(from, begin, n);
+			end = middle < n ? run_end(from, middle, n) : n;
+			while (a < middle || b < end)
+				to[out++] = b == end || (a < middle && from[a].key < from[b].key)
+						    ? from[a++]
+						    : from[b++];
+		}
+		from = to;
+		to = swap;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		lock->queue[i] = from[i].group;
+}
+
+/* By class if the rules say so, then by ticket. */
 static void build_queue(struct td_lock *lock, const struct td_lock_rules *rules)
 {
 	uint32_t n = 0;
 
 	hand_out_tickets(lock);
 	for (uint32_t i = 0; i < lock->count; i++) {
-		uint32_t at = n;
+		const struct td_lock_group *g = &lock->groups[i];
+		uint64_t class = rules->by_class ? (uint64_t)g->class << CLASS_SHIFT : 0;
 
-		if (!lock->groups[i].ticket)
-			continue;
-		for (; at &&
-			goes_first(rules, &lock->groups[i], &lock->groups[lock->queue[at - 1]]);
-			at--)
-			lock->queue[at] = lock->queue[at - 1];
-		lock->queue[at] = (uint16_t)i;
-		n++;
+		if (g->ticket)
+			lock->places[n++] = (struct td_lock_place){class | g->ticket, (uint16_t)i};
 	}
+	sort_places(lock, n);
 	lock->queue_count = n;
 }
 

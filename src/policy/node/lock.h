@@ -60,7 +60,7 @@ struct td_lock_group {
 	bool filling;                /* some client is FILLING */
 	uint64_t gpus;               /* bit per GPU */
 	uint32_t first_client;
-	uint64_t wants_since_ns;
+	uint64_t wants_since_ns, idle_since_ns;
 	uint64_t opened_ns; /* when its last client opened; while filling: when that began */
 	uint64_t demand_bytes[TD_GPU_MAX];
 	uint64_t left_bytes[TD_GPU_MAX];  /* of it, what is there although the group is closed */
@@ -80,6 +80,12 @@ struct td_lock_group {
 		pressing_ns;
 };
 
+/* A place in the queue: the lower the key, the earlier. */
+struct td_lock_place {
+	uint64_t key;
+	uint16_t group;
+};
+
 struct td_lock {
 	uint64_t next_ticket;
 	uint64_t stepped_ns;          /* the last time; 0: never */
@@ -90,6 +96,7 @@ struct td_lock {
 	uint16_t group_of[TD_CLIENT_MAX];  /* client index -> group index */
 	uint16_t index[2 * TD_CLIENT_MAX]; /* hash of group id -> group index + 1 */
 	uint16_t queue[TD_CLIENT_MAX];     /* waiting groups, first come first */
+	struct td_lock_place places[TD_CLIENT_MAX], merged[TD_CLIENT_MAX];
 	uint32_t queue_count;
 	uint64_t reserved_gpus;          /* GPUs that an earlier waiting group needs */
 	uint64_t urgent_gpus;            /* GPUs that an online group waits for */
