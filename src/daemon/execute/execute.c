@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/execute/actions.h"
+#include "daemon/execute/ready.h"
 #include "daemon/execute/show.h"
 #include "daemon/memory/capacity.h"
 #include "daemon/memory/fixed.h"
@@ -151,6 +152,10 @@ void td_node_answer(struct td_node *node, struct td_client *client, uint64_t dev
 	grant->ticket = verdict == TD_ANSWER_NONE ? 0 : client->need_ticket;
 	grant->verdict = (uint8_t)verdict;
 	grant->drain_deadline_ns = node->options.drain_deadline_ns;
+	if (device_bytes < td_client_charge(client)) {
+		client->lowered_seq = grant->seq;
+		client->lowered_bytes = device_bytes;
+	}
 	td_account_tell(
 		&node->gpus[client->gpu].account, &client->device, device_bytes, grant->seq);
 	td_account_tell(&process->job->on[client->gpu].account, &client->total, grant->total_bytes,
@@ -384,52 +389,6 @@ static void measure_handover(
 	}
 }
 
-/* Nobody gives back the bytes that it lacks, and it needs none: the driver pages. */
-static bool goes_without(const struct td_node *node, const struct td_client *client)
-{
-	return client->process->backend == TD_BACKEND_MANAGED &&
-	       td_holding_is_heard(&client->device) &&
-	       client->device.told < client->demanded_bytes &&
-	       td_capacity_is_settled(node, client->gpu);
-}
-
-static bool all_ready(const struct td_node *node, const struct td_process *process)
-{
-	struct td_list *it;
-
-	td_list_for_each (it, &process->clients) {
-		const struct td_client *client = td_container_of(it, struct td_client, of_process);
-
-		if (client->failed)
-			continue;
-		if (process->backend != TD_BACKEND_PLAIN && !client->ready &&
-			!goes_without(node, client))
-			return false;
-		if (process->backend == TD_BACKEND_SWAP &&
-			client->device.told < client->demanded_bytes &&
-			client->told_gate == TD_GATE_FILL)
-			return false;
-	}
-	return true;
-}
-
-/* A group opens together: every process of it that is to open must be ready. */
-static bool group_ready(const struct td_node *node, uint32_t group)
-{
-	struct td_list *it;
-
-	td_list_for_each (it, &node->processes) {
-		const struct td_process *process = td_container_of(it, struct td_process, of_node);
-
-		if (process->job->group != group || td_list_empty(&process->clients) ||
-			process->failed || process->stop.is || process->phase == TD_PHASE_OPEN)
-			continue;
-		if (process->phase == TD_PHASE_DRAINING || !all_ready(node, process))
-			return false;
-	}
-	return true;
-}
-
 static void open_gate(struct td_node *node, struct td_process *process, uint64_t now_ns)
 {
 	uint64_t waited = process->wants ? now_ns - td_process_waits_since_ns(process) : 0;
@@ -442,8 +401,13 @@ static void open_gate(struct td_node *node, struct td_process *process, uint64_t
 	}
 	process->exchanges = false;
 	enter(process, TD_PHASE_OPEN, now_ns);
-	td_list_for_each (it, &process->clients)
-		td_soft_settled(td_container_of(it, struct td_client, of_process), now_ns);
+	td_list_for_each (it, &process->clients) {
+		struct td_client *client = td_container_of(it, struct td_client, of_process);
+
+		td_soft_settled(client, now_ns);
+		client->was_there = process->backend == TD_BACKEND_SWAP &&
+				    client->device.used == client->demanded_bytes;
+	}
 	td_node_event(node, TD_EVENT_OPENED, process, first_client(process)->gpu, now_ns, waited,
 		first_client(process)->device.used, NULL);
 }
@@ -509,7 +473,7 @@ static bool finish_gate(struct td_node *node, struct td_process *process, uint64
 	if (td_list_empty(&process->clients) || process->failed)
 		return false;
 	grant = &first_client(process)->grant;
-	opens = process->phase == TD_PHASE_FILLING && group_ready(node, process->job->group);
+	opens = process->phase == TD_PHASE_FILLING && td_ready_group(node, process->job->group);
 	if (opens)
 		open_gate(node, process, now_ns);
 	pacing = td_node_pacing(node, process, grant);

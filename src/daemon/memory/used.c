@@ -48,6 +48,14 @@ static void note_given_up(struct td_node *node, struct td_client *client, uint64
 	client->given_up_bytes = bytes;
 }
 
+/* One that has more than its lower limit goes on trying to move it. */
+static void note_there(struct td_client *client)
+{
+	client->was_there &= client->device.used == client->demanded_bytes &&
+			     !(client->device.acked == client->lowered_seq &&
+				     client->device.used > client->lowered_bytes);
+}
+
 void td_used_report(struct td_node *node, struct td_client *client, const struct td_msg_used *msg,
 	uint64_t now_ns)
 {
@@ -62,6 +70,7 @@ void td_used_report(struct td_node *node, struct td_client *client, const struct
 	td_holding_used(&client->device, td_used_bounded(msg->device_bytes), msg->acked_seq);
 	td_holding_used(
 		&client->total, client->demanded_bytes + client->paged_bytes, msg->acked_seq);
+	note_there(client);
 	client->fixed_bytes = td_used_bounded(msg->fixed_bytes);
 	client->stranded_bytes = least(msg->stranded_bytes, client->fixed_bytes);
 	client->spilled_bytes = least(msg->spilled_bytes, client->reported_host_bytes);

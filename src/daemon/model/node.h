@@ -175,6 +175,10 @@ struct td_client {
 	struct td_activity activity; /* of the GPU, by its meter */
 	bool mps;         /* it shares the GPU by MPS, as it says */
 	bool ready;       /* everything resident, for this GRANT */
+	bool was_there;   /* so it was let in, and nothing has left the device since */
+	/* The last GRANT with less than it might have by then. */
+	uint32_t lowered_seq;
+	uint64_t lowered_bytes;
 	uint64_t owes_ns; /* it has not acknowledged its GRANT for so long; 0: it has. stopped.c */
 	uint32_t owes_since_seq; /* what it had acknowledged when that began */
 	bool has_ceiling; /* its page bounds it, until it has reported for this GRANT: stopped.h */

@@ -475,12 +475,21 @@ uint64_t td_options_capacity(const struct td_options *options, uint64_t total_by
 	return bytes < total_bytes ? bytes : total_bytes;
 }
 
+/* It does not change, and asking costs a system call. */
+static uint64_t host_bytes(void)
+{
+	static uint64_t bytes;
+
+	if (!bytes)
+		bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	return bytes;
+}
+
 uint64_t td_options_host(const struct td_options *options)
 {
-	uint64_t whole = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE),
-		 bytes = UINT64_MAX;
+	uint64_t bytes = UINT64_MAX;
 
 	if (strcmp(options->host_limit, "none"))
-		(void)td_parse_size(options->host_limit, whole, &bytes, NULL);
+		(void)td_parse_size(options->host_limit, host_bytes(), &bytes, NULL);
 	return bytes;
 }

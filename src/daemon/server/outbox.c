@@ -74,7 +74,7 @@ int td_outbox_send(struct td_outbox *box, int fd, const struct td_msg *msg)
 
 	if (n < 0)
 		return n;
-	if (td_outbox_is_empty(box))
+	if (fd >= 0 && td_outbox_is_empty(box))
 		r = send_now(fd, bytes, (size_t)n);
 	return r == -EAGAIN ? keep_packet(box, bytes, (size_t)n) : r;
 }

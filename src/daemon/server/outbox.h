@@ -21,8 +21,8 @@ void td_outbox_deinit(struct td_outbox *box);
 bool td_outbox_is_empty(const struct td_outbox *box);
 
 /*
- * Sends what can be sent without blocking and keeps the rest. 0, -ENOBUFS if too much is kept,
- * -ENOMEM, or the socket's error.
+ * Sends what can be sent without blocking and keeps the rest; fd -1: keeps it until it is flushed.
+ * 0, -ENOBUFS if too much is kept, -ENOMEM, or the socket's error.
  */
 int td_outbox_send(struct td_outbox *box, int fd, const struct td_msg *msg);
 

@@ -489,6 +489,7 @@ static void listener_ready(struct td_source *source, uint32_t events)
 	if (td_loop_add(server->loop, &peer->source) < 0)
 		goto err_free;
 	td_list_init(&peer->waiting);
+	td_list_init(&peer->held);
 	td_list_append(&server->peers, &peer->of_server);
 	server->peer_count++;
 	peer->user->peers++;
@@ -521,6 +522,7 @@ static void forget_peer(struct td_peer *peer, uint64_t now_ns)
 	}
 	td_list_remove(&peer->of_server);
 	td_list_remove(&peer->waiting);
+	td_list_remove(&peer->held);
 	server->peer_count--;
 	peer->user->peers--;
 	td_peer_forget_unread(peer);
@@ -591,7 +593,10 @@ uint64_t td_server_turn(void *arg, uint64_t now_ns)
 			server->watch.sample.uses, server->watch.sample.use_count);
 	}
 	take_glance(server, now_ns);
+	/* A message wakes an agent, which is not to run before the thread whose gate opens. */
+	server->holds = true;
 	wakeup = td_node_step(&server->node, now_ns);
+	td_peer_send_held(server);
 	td_watch_set_glance(
 		&server->watch, server->node.policy->needs & BY_FIGURES ? GLANCE_NS : 0);
 	td_watch_set(&server->watch, server->node.client_count > 0, server->node.options.sample_ns);
@@ -648,6 +653,7 @@ int td_server_init(
 	server->listener = (struct td_source){listen_fd, listener_ready};
 	server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	td_list_init(&server->peers);
+	td_list_init(&server->held);
 	td_fair_init(&server->fair);
 	td_users_init(&server->users);
 	server->connections = all_connections();

@@ -27,7 +27,8 @@ struct td_server {
 	struct td_source listener;
 	int spare_fd;           /* given up for a moment when there are no others; below 0: none */
 	uint64_t deaf_until_ns; /* there is none: nobody is accepted until then; 0: they are */
-	struct td_list peers;
+	struct td_list peers, held;
+	bool holds; /* programs are sent what they are told once the step has written all gates */
 	struct td_fair fair; /* who of them is read from next */
 	uint32_t peer_count;
 	struct td_pool connections;

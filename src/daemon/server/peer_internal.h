@@ -11,6 +11,7 @@ struct td_peer {
 	uint64_t start_ticks; /* of the process: td_procfs_stat; 0: not known */
 	struct td_list of_server;
 	struct td_list waiting; /* to be read from: in its user's line (fair.h) */
+	struct td_list held;    /* among those that are sent what they were told in this step */
 	struct td_server *server;
 	struct td_user *user;
 	pid_t pid;
@@ -61,8 +62,10 @@ uint64_t td_peer_answer_later(struct td_peer *peer, uint64_t now_ns);
 /* Reads on of who may be read from again, and breaks one that has read nothing for long where its
  * user has no more room. When to be called again, or UINT64_MAX. */
 uint64_t td_peer_look_at_outbox(struct td_peer *peer, uint64_t now_ns);
-/* Sends, or marks the peer broken. */
+/* Sends, or marks the peer broken. What a program is told while the server holds waits. */
 void td_peer_send(struct td_peer *peer, const struct td_msg *msg);
+/* The server holds no more. */
+void td_peer_send_held(struct td_server *server);
 /* END: the answer had so many rows. ERROR: -errno and a sentence instead of them. */
 void td_peer_finish(struct td_peer *peer, uint32_t rows);
 void td_peer_fail(struct td_peer *peer, int code, const char *text);

@@ -58,6 +58,34 @@ bool td_peer_may_be_read(struct td_peer *peer)
 	return reads;
 }
 
+static void hold(struct td_peer *peer, const struct td_msg *msg)
+{
+	size_t before = peer->out.bytes;
+
+	if (td_outbox_send(&peer->out, -1, msg) < 0)
+		peer->broken = true;
+	if (!before)
+		peer->stuck_since_ns = td_time_now_ns();
+	account(peer, before);
+	if (td_list_empty(&peer->held))
+		td_list_append(&peer->server->held, &peer->held);
+}
+
+void td_peer_send_held(struct td_server *server)
+{
+	struct td_list *it, *tmp;
+
+	server->holds = false;
+	td_list_for_each_safe (it, tmp, &server->held) {
+		struct td_peer *peer = td_container_of(it, struct td_peer, held);
+
+		td_list_remove(&peer->held);
+		td_list_init(&peer->held);
+		if (!peer->broken)
+			td_peer_flush(peer);
+	}
+}
+
 /* An answer that has begun is sent to its end. Messages without a request need room. */
 void td_peer_send(struct td_peer *peer, const struct td_msg *msg)
 {
@@ -65,6 +93,10 @@ void td_peer_send(struct td_peer *peer, const struct td_msg *msg)
 
 	if (peer->broken)
 		return;
+	if (peer->process && peer->server->holds) {
+		hold(peer, msg);
+		return;
+	}
 	if (td_outbox_send(&peer->out, peer->source.fd, msg) < 0)
 		peer->broken = true;
 	if (before == peer->out.bytes)

@@ -540,6 +540,8 @@ static uint64_t step(uint64_t now_ns)
 
 	if (td_exit_step(self.state == STATE_UP ? send_msg : NULL))
 		return next_ns;
+	if (self.state == STATE_UP)
+		td_plans_close(now_ns);
 	if (self.state == STATE_NONE && now_ns >= self.retry_ns)
 		greet(now_ns);
 	receive(now_ns);
@@ -577,6 +579,7 @@ static uint64_t step(uint64_t now_ns)
 	if (self.state == STATE_GREETED && !self.silent)
 		next_ns = min_ns(next_ns, self.handshake_ns);
 	if (meter) {
+		td_plans_trim_idle();
 		self.metered_ns = now_ns;
 		atomic_store_explicit(
 			&td_meter.page.launches, td_marker_launches(), memory_order_relaxed);

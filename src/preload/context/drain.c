@@ -24,9 +24,12 @@
 #include "preload/context/marker.h"
 #include "preload/driver/driver.h"
 
-#define STREAMS_MAX  256
-#define PAUSE_MIN_NS (20 * TD_NS_PER_US)
-#define PAUSE_MAX_NS (1 * TD_NS_PER_MS)
+#define STREAMS_MAX 256
+/* A process with more is drained by the thread that may wait. */
+#define IDLE_STREAMS_MAX  16
+#define IDLE_CONTEXTS_MAX 4
+#define PAUSE_MIN_NS      (20 * TD_NS_PER_US)
+#define PAUSE_MAX_NS      (1 * TD_NS_PER_MS)
 
 static _Atomic uint64_t asked, done; /* tickets */
 static _Atomic uint32_t bell;        /* futex: changes with `asked` */
@@ -180,6 +183,53 @@ static void drain_all_contexts(const struct td_driver *driver)
 	}
 	if (!beside_capture)
 		td_marker_each(own_stream_settle, NULL);
+}
+
+static bool own_stream_is_over(struct td_marker *marker, void *arg)
+{
+	(void)arg;
+	return atomic_load(&marker->own_stream_done) == atomic_load(&marker->own_stream_launches);
+}
+
+/* Have all of the context's streams done their work? False also where that cannot be told. */
+static bool streams_are_over(const struct td_driver *driver, const struct td_context *context)
+{
+	void *handles[IDLE_STREAMS_MAX], *popped;
+	unsigned count = 0;
+	bool over = td_context_streams(context->handle, handles + 1, IDLE_STREAMS_MAX - 1, &count);
+
+	handles[0] = TD_STREAM_LEGACY;
+	if (!over || driver->ctx_push_current(context->handle))
+		return false;
+	for (unsigned i = 0; i <= count && over; i++)
+		over = !driver->stream_query(handles[i]);
+	(void)driver->ctx_pop_current(&popped);
+	return over;
+}
+
+bool td_drain_is_idle(void)
+{
+	const struct td_driver *driver = td_driver();
+	struct td_context contexts[IDLE_CONTEXTS_MAX];
+	unsigned count;
+	bool idle;
+
+	if (!driver || !td_marker_each(own_stream_is_over, NULL))
+		return false;
+	count = td_context_list(contexts, IDLE_CONTEXTS_MAX);
+	idle = count < IDLE_CONTEXTS_MAX;
+	/* A query would break a capture. */
+	if (!td_context_hold_captures() || td_context_capture_is_beginning())
+		idle = false;
+	for (unsigned i = 0; i < count && idle; i++) {
+		idle = td_context_claim(TD_CLAIM_AGENT, &contexts[i], true);
+		if (!idle)
+			break;
+		idle = streams_are_over(driver, &contexts[i]);
+		td_context_unclaim(TD_CLAIM_AGENT);
+	}
+	td_context_release_captures();
+	return idle;
 }
 
 static void *drain_main(void *arg)

@@ -24,4 +24,11 @@ void td_drain_set_after(void (*after)(void));
 /* Is the latest pass still in progress? */
 bool td_drain_is_busy(void);
 
+/*
+ * The agent, with no thread inside a submitting call: has all submitted work ended already? Waits
+ * for nothing. False also where only a pass can tell: a capture is open, a stream is not known, or
+ * there are many.
+ */
+bool td_drain_is_idle(void);
+
 void td_drain_forked(void);

@@ -38,6 +38,7 @@ struct td_driver {
 	int (*mem_get_info)(uint64_t *ret_free, uint64_t *ret_total);
 	int (*stream_is_capturing)(void *stream, int *ret_status);
 	int (*stream_synchronize)(void *stream);
+	int (*stream_query)(void *stream);
 	int (*thread_exchange_capture_mode)(int *mode);
 	int (*event_create)(void **ret_event, unsigned flags);
 	int (*event_record)(void *event, void *stream);

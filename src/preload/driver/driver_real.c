@@ -99,6 +99,11 @@ static int stream_synchronize(void *stream)
 	return ASK(cuStreamSynchronize, stream);
 }
 
+static int stream_query(void *stream)
+{
+	return ASK(cuStreamQuery, stream);
+}
+
 static int thread_exchange_capture_mode(int *mode)
 {
 	return ASK(cuThreadExchangeStreamCaptureMode, mode);
@@ -148,6 +153,7 @@ void td_driver_publish_real(void)
 		.mem_get_info = mem_get_info,
 		.stream_is_capturing = stream_is_capturing,
 		.stream_synchronize = stream_synchronize,
+		.stream_query = stream_query,
 		.thread_exchange_capture_mode = thread_exchange_capture_mode,
 		.event_create = event_create,
 		.event_record = event_record,

@@ -94,6 +94,17 @@ __attribute__((unused)) static struct td_msg next(uint32_t type)
 	return msg;
 }
 
+/* Until a thread of the program waits at the closed gate. */
+__attribute__((unused)) static void until_waiting(void)
+{
+	uint64_t end = td_time_now_ns() + 10 * TD_NS_PER_S;
+
+	while (!td_client_has_waiters()) {
+		EXPECT(td_time_now_ns() < end);
+		td_time_sleep_until_ns(td_time_now_ns() + TD_NS_PER_MS / 10);
+	}
+}
+
 /* Is a message of that type under way already? */
 __attribute__((unused)) static bool came(uint32_t type)
 {
@@ -275,7 +286,7 @@ __attribute__((unused)) static void start_open(uint64_t launches)
 	begin();
 	program(launches);
 	daemon_welcome();
-	(void)next(TD_MSG_TYPE_want);
+	until_waiting();
 	daemon_open(50 * MIB);
 	until_launched(launches);
 }

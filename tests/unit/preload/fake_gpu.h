@@ -15,6 +15,7 @@
 
 static struct {
 	_Atomic bool busy;         /* work is in flight and does not end */
+	_Atomic bool tells_idle;   /* it answers whether a stream has work in flight */
 	_Atomic bool nameless;     /* nobody is told its UUID */
 	_Atomic bool capturing;    /* the stream at 0x10 */
 	_Atomic bool lost_context; /* nothing is current */
@@ -142,6 +143,14 @@ static int fake_stream_sync(void *stream)
 	return 0;
 }
 
+static int fake_stream_query(void *stream)
+{
+	(void)stream;
+	if (!atomic_load(&fake.tells_idle))
+		return 801; /* CUDA_ERROR_NOT_SUPPORTED */
+	return atomic_load(&fake.busy) ? TD_CUDA_ERROR_NOT_READY : 0;
+}
+
 /* The capture mode of the calling thread. */
 static __thread int fake_mode_now;
 
@@ -208,6 +217,7 @@ static const struct td_driver fake_driver = {
 	.mem_get_info = fake_info,
 	.stream_is_capturing = fake_is_capturing,
 	.stream_synchronize = fake_stream_sync,
+	.stream_query = fake_stream_query,
 	.thread_exchange_capture_mode = fake_mode,
 	.event_create = fake_event_create,
 	.event_record = fake_event_record,
@@ -256,6 +266,7 @@ static void fake_stats(unsigned slot, struct td_memory_stats *ret)
 	ret->again_ns = atomic_load(&fake.again_ns);
 	if (td_time_now_ns() >= ret->again_ns)
 		ret->again_ns = 0;
+	ret->stranded_bytes = ret->fixed_bytes = ret->again_ns ? ret->resident_bytes : 0;
 }
 
 static int fake_reach(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot))

@@ -34,7 +34,7 @@ CASE(a_closing_waits_for_the_device_then_memory_leaves)
 	atomic_store(&fake.busy, true);
 	daemon_close(10 * MIB);
 	program(2);
-	(void)next(TD_MSG_TYPE_want);
+	until_waiting();
 	EXPECT(atomic_load(&fake.shrinks) == 0);
 	atomic_store(&fake.busy, false);
 	msg = next(TD_MSG_TYPE_drained);
@@ -47,6 +47,41 @@ CASE(a_closing_waits_for_the_device_then_memory_leaves)
 	daemon_open(50 * MIB);
 	until_launched(5);
 	EXPECT(atomic_load(&fake.resident) == 40 * MIB);
+}
+
+CASE(what_is_idle_is_drained_without_a_wait)
+{
+	unsigned syncs;
+
+	start_open(1);
+	atomic_store(&fake.tells_idle, true);
+	syncs = atomic_load(&fake.context_syncs);
+	daemon_close(50 * MIB);
+	(void)next(TD_MSG_TYPE_drained);
+	EXPECT(atomic_load(&fake.context_syncs) == syncs);
+	word(0);
+	program(1);
+	until_launched(2);
+	atomic_store(&fake.busy, true);
+	daemon_close(50 * MIB);
+	program(1);
+	until_waiting();
+	td_time_sleep_until_ns(td_time_now_ns() + 20 * MS);
+	EXPECT(!came(TD_MSG_TYPE_drained));
+	atomic_store(&fake.busy, false);
+	(void)next(TD_MSG_TYPE_drained);
+	EXPECT(atomic_load(&fake.context_syncs) > syncs);
+}
+
+CASE(who_is_known_to_want_the_gpu_says_so_once)
+{
+	start_open(1);
+	daemon_close(50 * MIB);
+	program(1);
+	until_waiting();
+	(void)next(TD_MSG_TYPE_drained);
+	td_time_sleep_until_ns(td_time_now_ns() + 20 * MS);
+	EXPECT(!came(TD_MSG_TYPE_want));
 }
 
 CASE(a_drain_that_does_not_end_is_reported_and_the_program_goes_on)
@@ -221,7 +256,7 @@ CASE(who_waited_goes_on_after_a_grace_time_with_its_memory_back)
 	start_open(1);
 	daemon_close_and_shrink(20 * MIB);
 	program(1);
-	(void)next(TD_MSG_TYPE_want);
+	until_waiting();
 	atomic_store(&fake.full, true);
 	daemon_die();
 	td_time_sleep_until_ns(td_time_now_ns() + 400 * MS); /* longer than grace and jitter */
@@ -237,7 +272,7 @@ CASE(who_waited_for_memory_that_cannot_come_back_goes_on_too)
 	begin();
 	program(1);
 	daemon_welcome();
-	(void)next(TD_MSG_TYPE_want);
+	until_waiting();
 	atomic_store(&fake.demanded, 20 * MIB);
 	atomic_store(&fake.failing, true);
 	daemon_die();
@@ -251,12 +286,12 @@ CASE(who_waited_and_meets_a_new_daemon_in_time_still_waits)
 	begin();
 	program(1);
 	daemon_welcome();
-	(void)next(TD_MSG_TYPE_want);
+	until_waiting();
 	daemon_die();
 	daemon_listen();
 	daemon_welcome();
 	EXPECT(!d.hello.holds);
-	(void)next(TD_MSG_TYPE_want);
+	until_waiting();
 	EXPECT(atomic_load(&launched) == 0);
 	daemon_open(50 * MIB);
 	until_launched(1);
@@ -340,7 +375,7 @@ CASE(the_child_of_a_fork_has_its_own_open_gate)
 	EXPECT(waitpid(pid, &status, 0) == pid && status == 0);
 	EXPECT(td_gate_word() & TD_WORD_CLOSED);
 	program(1);
-	(void)next(TD_MSG_TYPE_want);
+	until_waiting();
 	daemon_open(50 * MIB);
 	until_launched(2);
 }

@@ -26,6 +26,8 @@ CASE(what_could_not_leave_is_tried_again_by_itself)
 CASE(the_daemon_is_told_when_what_could_not_leave_may_be_able_to)
 {
 	start_open(1);
+	atomic_store(&fake.demanded, 10 * MIB);
+	atomic_store(&fake.resident, 10 * MIB);
 	atomic_store(&fake.again_ns, td_time_now_ns() + 30 * MS);
 	td_client_memory_changed(0);
 	(void)next(TD_MSG_TYPE_used);

@@ -126,7 +126,7 @@ CASE(who_has_memory_away_waits_for_it_though_its_daemon_ends_amid_a_drain)
 	td_agent_wake();
 	td_time_sleep_until_ns(td_time_now_ns() + 20 * MS);
 	program(1);
-	(void)next(TD_MSG_TYPE_want);
+	until_waiting();
 	daemon_die();
 	td_time_sleep_until_ns(td_time_now_ns() + 100 * MS);
 	EXPECT(atomic_load(&launched) == 1);

@@ -46,7 +46,7 @@ CASE(by_default_the_gate_is_closed_and_work_ends_first)
 	daemon_close(0);
 	/* The GPU is busy: it is asked for the time it takes to go round once more. */
 	program(1);
-	(void)next(TD_MSG_TYPE_want);
+	until_waiting();
 	EXPECT(!atomic_load(&raised));
 	atomic_store(&fake.busy, false);
 	(void)next(TD_MSG_TYPE_drained);
@@ -69,7 +69,7 @@ CASE(a_program_that_is_waiting_ends_at_once)
 	begin();
 	program(1);
 	daemon_welcome();
-	(void)next(TD_MSG_TYPE_want);
+	until_waiting();
 	leave(BOUND, true);
 	until_raised(1);
 	EXPECT(!atomic_load(&launched));

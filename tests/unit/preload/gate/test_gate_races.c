@@ -189,7 +189,7 @@ CASE(a_child_does_not_hold_the_connection_that_its_parent_was_just_making)
 	program(1);
 	daemon_welcome();
 	EXPECT(atomic_load(&child_status) == 0);
-	(void)next(TD_MSG_TYPE_want);
+	until_waiting();
 	daemon_open(50 * MIB);
 	until_launched(1);
 }
@@ -233,7 +233,7 @@ CASE(a_context_that_ends_amid_a_move_is_not_taken_for_one_that_failed)
 	begin();
 	program(1);
 	daemon_welcome();
-	(void)next(TD_MSG_TYPE_want);
+	until_waiting();
 	atomic_store(&fake.failing, true);
 	atomic_store(&fake.in_fill, end_context);
 	plan(TD_GATE_OPEN, false, 50 * MIB);
@@ -257,7 +257,7 @@ CASE(a_daemon_that_is_slow_to_answer_is_waited_for_for_as_long_as_the_agent_does
 	td_time_sleep_until_ns(td_time_now_ns() + 2500 * MS); /* half of what the agent gives it */
 	EXPECT(atomic_load(&launched) == 0);
 	daemon_welcome();
-	(void)next(TD_MSG_TYPE_want);
+	until_waiting();
 	daemon_open(50 * MIB);
 	until_launched(1);
 }

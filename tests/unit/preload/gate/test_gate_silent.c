@@ -189,7 +189,7 @@ static void begin_waiting(void)
 	daemon_close(0);
 	(void)next(TD_MSG_TYPE_drained);
 	program(1);
-	(void)next(TD_MSG_TYPE_want);
+	until_waiting();
 	stop_clock();
 }
 
@@ -279,7 +279,7 @@ CASE(who_is_in_the_midst_of_its_drain_goes_on_at_once)
 	atomic_store(&fake.busy, true);
 	daemon_close_and_let_drain();
 	program(1);
-	(void)next(TD_MSG_TYPE_want);
+	until_waiting();
 	(void)until_hung_up();
 	until_launched(2);
 }

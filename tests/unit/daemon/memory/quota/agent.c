@@ -20,7 +20,6 @@
 #include "preload/base/settings.h"
 #include "preload/base/thread.h"
 #include "preload/context/context.h"
-#include "preload/context/drain.h"
 #include "preload/driver/choose.h"
 #include "preload/driver/real.h"
 #include "preload/gate/gate.h"
@@ -206,9 +205,6 @@ struct td_marker td_marker_inert, td_marker_shared;
 __thread struct td_marker *td_marker_self;
 static unsigned inside;
 static uint64_t launches;
-static struct {
-	uint64_t ticket, done_ns;
-} drain;
 
 int td_gate_map(int gate_fd, int meter_fd)
 {
@@ -314,27 +310,6 @@ void td_marker_adopt_internal(void)
 struct td_marker *td_marker_claim(void)
 {
 	return &td_marker_shared;
-}
-
-void td_drain_set_after(void (*then)(void))
-{
-	(void)then; /* nothing captures here, nor is anything freed in stream order */
-}
-
-uint64_t td_drain_begin(void)
-{
-	drain.done_ns = quota_busy_until_ns;
-	return ++drain.ticket;
-}
-
-bool td_drain_is_done(uint64_t ticket)
-{
-	return quota_world->now_ns() >= drain.done_ns || ticket < drain.ticket;
-}
-
-bool td_drain_is_busy(void)
-{
-	return !td_drain_is_done(drain.ticket);
 }
 
 /* -- what is not part of the model -- */

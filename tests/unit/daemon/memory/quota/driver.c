@@ -7,6 +7,7 @@
 #include "parts.h"
 
 #include "base/time.h"
+#include "preload/context/drain.h"
 #include "preload/driver/driver.h"
 #include "preload/driver/real.h"
 
@@ -365,6 +366,39 @@ static const struct td_driver driver_table = {
 	.thread_exchange_capture_mode = driver_mode,
 	.stream_is_capturing = driver_capturing,
 };
+
+/* -- the drain -- */
+
+static struct {
+	uint64_t ticket, done_ns;
+} drain;
+
+/* Nothing captures here, nor is anything freed in stream order. */
+void td_drain_set_after(void (*then)(void))
+{
+	(void)then;
+}
+
+bool td_drain_is_idle(void)
+{
+	return quota_world->now_ns() >= quota_busy_until_ns;
+}
+
+uint64_t td_drain_begin(void)
+{
+	drain.done_ns = quota_busy_until_ns;
+	return ++drain.ticket;
+}
+
+bool td_drain_is_done(uint64_t ticket)
+{
+	return quota_world->now_ns() >= drain.done_ns || ticket < drain.ticket;
+}
+
+bool td_drain_is_busy(void)
+{
+	return !td_drain_is_done(drain.ticket);
+}
 
 void quota_fill_driver(void)
 {
