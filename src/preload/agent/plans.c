@@ -67,6 +67,8 @@ void td_plans_reset(void)
 	left_behind = closing.stage == TD_CLOSING_DRAINED ? closing.word : 0;
 	memset(plans, 0, sizeof(plans));
 	memset(&closing, 0, sizeof(closing));
+	for (unsigned i = 0; i < TD_SLOT_MAX; i++)
+		td_client_set_keep(i, false);
 	td_plans_idle_reset();
 }
 
@@ -135,6 +137,7 @@ void td_plans_report_slot(unsigned slot, uint32_t seq)
 	struct td_memory_stats stats;
 
 	(void)td_client_take_memory(slot);
+	td_plans_decide_keep(slot);
 	td_client_claim_only_what_is_there(slot);
 	td_client_totals(slot, &stats);
 	msg.used = (struct td_msg_used){.slot = slot,
@@ -155,7 +158,10 @@ void td_plans_report_slot(unsigned slot, uint32_t seq)
 	plan->crossed_bytes = stats.crossed_bytes;
 	plan->reported_ns = td_time_now_ns();
 	plan->reported_bytes = stats.demanded_bytes;
-	send_msg(&msg);
+	if (!plan->has_used || memcmp(&plan->used, &msg.used, sizeof(msg.used)))
+		send_msg(&msg);
+	plan->has_used = true;
+	plan->used = msg.used;
 	send_stats(slot, &stats);
 }
 
@@ -207,7 +213,8 @@ static void send_want(void)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_want};
 
-	if (td_client_take_want(&msg.want.word))
+	msg.want.word = td_gate_word();
+	if (td_client_take_want())
 		send_msg(&msg);
 }
 
@@ -226,11 +233,13 @@ static void take_grant(const struct td_msg_grant *msg)
 		td_plans_idle_look();
 	plan->others_wait = msg->others_wait;
 	plan->device_bytes = msg->device_bytes;
+	plan->total_bytes = msg->total_bytes;
 	drain_deadline_ns = msg->drain_deadline_ns;
 	plan->retry_ns = plan->pause_ns = 0;
 	/* From here on no allocation is granted beyond it. */
 	td_client_set_limit(
 		msg->slot, msg->device_bytes, msg->total_bytes, msg->gate == TD_GATE_OPEN);
+	td_plans_decide_keep(msg->slot);
 	if (msg->verdict != TD_ANSWER_NONE)
 		td_client_answer(msg->slot, msg->ticket, (enum td_answer)msg->verdict);
 }
@@ -271,6 +280,7 @@ static void drained(uint64_t now_ns)
 		if (plans[i].known && plans[i].seq > msg.drained.seq)
 			msg.drained.seq = plans[i].seq;
 		td_client_set_defer(i, true);
+		td_plans_decide_keep(i);
 	}
 	msg.drained.word = closing.word;
 	msg.drained.launches = td_marker_launches();
@@ -318,11 +328,11 @@ static uint64_t empty(uint64_t now_ns)
 		return next_ns;
 	}
 	/*
-	 * Nothing was ever submitted, or there is nothing to wait on: no driver call is needed to
-	 * know that it is done.
+	 * Nothing was ever submitted, or all of it is done already: then nobody has to be woken to
+	 * wait for it.
 	 */
 	closing.ticket = 0;
-	if (td_marker_launches() && td_context_gpu_count()) {
+	if (td_marker_launches() && td_context_gpu_count() && !td_drain_is_idle()) {
 		closing.ticket = td_drain_begin();
 		/* No thread can be had for now: what cannot be waited for is not done. */
 		if (!closing.ticket)
@@ -601,19 +611,31 @@ static void look_again(unsigned slot, struct td_plan_slot *plan)
 		plan->acknowledged = false;
 }
 
+/*
+ * Takes what the program's threads have changed. Changes wake the agent once they are taken, so
+ * those that have only to be reported are left until then: a program that allocates all the time
+ * wakes it once a report.
+ */
+static void note_changes(unsigned slot, struct td_plan_slot *plan)
+{
+	bool done = plan->acknowledged && (plan->ready || plan->gate == TD_GATE_CLOSED);
+	unsigned changed =
+		plan->known && !done ? td_client_take_memory(slot) : td_client_memory_changes(slot);
+
+	plan->dirty |= changed != 0;
+	plan->urgent |= (changed & TD_MEMORY_AT_ONCE) != 0;
+}
+
 static uint64_t step_memory(uint64_t now_ns)
 {
 	uint64_t next_ns = NEVER;
 
 	for (unsigned i = 0; i < TD_SLOT_MAX; i++) {
 		struct td_plan_slot *plan = &plans[i];
-		unsigned changed;
 
 		if (!plan->attached)
 			continue;
-		changed = td_client_take_memory(i);
-		plan->dirty |= changed != 0;
-		plan->urgent |= (changed & TD_MEMORY_AT_ONCE) != 0;
+		note_changes(i, plan);
 		look_again(i, plan);
 		if (plan->known && !plan->acknowledged && now_ns >= plan->retry_ns) {
 			if (plan->gate == TD_GATE_CLOSED)
@@ -651,6 +673,12 @@ bool td_plans_fill_alone(void)
 			all = false;
 	}
 	return all;
+}
+
+void td_plans_close(uint64_t now_ns)
+{
+	send_want();
+	(void)step_closing(td_gate_word(), now_ns);
 }
 
 uint64_t td_plans_step(uint64_t now_ns)

@@ -45,6 +45,9 @@ void td_plans_message(const struct td_msg *msg);
 /* The GPU was attached, or detached: plans are acted upon only in between. */
 void td_plans_attached(unsigned slot, bool attached);
 
+/* Does what can be done now about a closed gate, before all else: others wait for it. */
+void td_plans_close(uint64_t now_ns);
+
 /* Does what can be done now. Returns when to be called again at the latest (monotonic ns). */
 uint64_t td_plans_step(uint64_t now_ns);
 
@@ -60,6 +63,9 @@ bool td_plans_was_waiting(uint32_t word);
  * accessible.
  */
 bool td_plans_fill_alone(void);
+
+/* Gives back what is kept for small allocations and is not used. Called once a second. */
+void td_plans_trim_idle(void);
 
 /* Tells the daemon every slot's totals now. */
 void td_plans_report(void);

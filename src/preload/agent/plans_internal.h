@@ -6,17 +6,18 @@
 
 /* The plan of one slot. */
 struct td_plan_slot {
-	struct td_msg_stats stats; /* as sent last, if any were */
-	bool has_stats;
+	struct td_msg_used used; /* these two as sent last, if any were */
+	struct td_msg_stats stats;
+	bool has_used, has_stats;
 	bool attached, known; /* known: a GRANT has come */
 	bool acknowledged;    /* it is done as far as this gate allows */
 	bool ready;           /* READY was sent */
 	uint32_t seq, acknowledged_seq;
 	uint8_t gate; /* enum td_gate */
 	bool others_wait;
-	uint64_t device_bytes;       /* may be on the device */
-	uint64_t retry_ns, pause_ns; /* pause: between attempts to fill */
-	uint64_t again_ns;           /* what could not leave may have a place then; 0: nothing */
+	uint64_t device_bytes, total_bytes; /* may be on the device, and in all */
+	uint64_t retry_ns, pause_ns;        /* pause: between attempts to fill */
+	uint64_t again_ns;  /* what could not leave may have a place then; 0: nothing */
 	bool dirty, urgent; /* the totals have changed since the last report; it cannot wait */
 	uint64_t reported_ns, reported_bytes,
 		crossed_bytes; /* when it was sent, and what was demanded and had crossed then */
@@ -37,6 +38,14 @@ bool td_plans_ask_device(unsigned slot, uint64_t *ret_free, uint64_t *ret_total)
  */
 int td_plans_move(unsigned slot, uint64_t limit_bytes,
 	int (*how)(unsigned, uint64_t, void (*)(unsigned)), void (*note)(unsigned));
+
+/* -- plans_keep.c -- */
+
+/*
+ * May the program keep what it frees, by its limits and its gate? If not, what it has kept goes,
+ * before the daemon is told of what there is.
+ */
+void td_plans_decide_keep(unsigned slot);
 
 /* -- idleness, plans_idle.c -- */
 

@@ -37,6 +37,7 @@ struct td_memory_stats {
 	uint64_t fixed_bytes;    /* of what is on the device: cannot leave it */
 	uint64_t stranded_bytes; /* of that: for want of a place on the host, until there is one */
 	uint64_t peak_bytes;     /* highest demanded */
+	uint64_t kept_bytes;     /* of what is demanded, free: kept for small allocations */
 	uint64_t crossed_bytes;  /* so far: came from other processes, or may have gone to them */
 	uint64_t given_up_bytes; /* of it: may have gone to them */
 	/* Memory that other processes made, and that counts there. */
@@ -111,6 +112,13 @@ struct td_backend {
 	uint64_t (*host_bytes)(unsigned slot, uint64_t limit_bytes, bool spills);
 	/* Gives back what host memory is not in use. Called as shrink is. NULL: there is none. */
 	int (*give_back)(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
+
+	/*
+	 * Gives back what is kept for small allocations (td_client_may_keep). idle: only if no
+	 * allocation has used it since the last such call. Any thread, also without a context.
+	 * NULL: nothing is kept.
+	 */
+	void (*trim)(unsigned slot, bool idle);
 
 	/* Does the device's driver have what reach needs? Needs no context. NULL: no. */
 	bool (*spills)(int device);

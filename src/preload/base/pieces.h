@@ -27,7 +27,7 @@ struct td_piece {
 struct td_pieces *td_pieces_new(uint64_t block_bytes);
 void td_pieces_free(struct td_pieces *pieces);
 
-/* Returns 0 or -ENOSPC. bytes is at least 1. */
+/* Returns 0, -ENOSPC, or -ENOMEM. bytes is at least 1. */
 int td_pieces_take(struct td_pieces *pieces, uint64_t bytes, uint64_t id, uint64_t *ret_offset);
 
 /* Gives back the piece that begins there. False: none does. */

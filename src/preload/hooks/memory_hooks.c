@@ -91,7 +91,6 @@ CUresult td_hook_cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 	if (!r) {
 		*address = at;
 		td_outside_note(TD_OUTSIDE_BACKEND, TD_KEY_BACKEND, at, 0);
-		td_client_memory_changed((unsigned)slot);
 	}
 	return r;
 }
@@ -168,7 +167,7 @@ CUresult td_hook_cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 	if (!capacity)
 		return r;
 	td_agent_backend()->stats((unsigned)slot, &stats);
-	used = stats.demanded_bytes + td_client_others((unsigned)slot);
+	used = stats.demanded_bytes - stats.kept_bytes + td_client_others((unsigned)slot);
 	if (capacity < td_client_capacity((unsigned)slot))
 		used += stats.paged_bytes; /* it counts in a limit */
 	if (free_bytes)

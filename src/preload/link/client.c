@@ -36,11 +36,10 @@ struct ledger td_ledgers[TD_SLOT_MAX] = {LEDGER, LEDGER, LEDGER, LEDGER, LEDGER,
 static _Atomic bool connected;
 static _Atomic uint64_t silent_since_ns; /* 0: not silent */
 static _Atomic uint32_t links;           /* changes of the two; futex */
-/*
- * The word that a thread asked for last, plus one (0: none): asked once per word. And the one that
- * the agent has to send.
- */
-static _Atomic uint64_t want_asked, want_open;
+/* The word that a thread asked for last, plus one (0: none): the agent is woken once per word. */
+static _Atomic uint64_t want_asked;
+/* The daemon knows, or will, that the process wants the GPU; and the agent has to tell it. */
+static _Atomic bool want_told, want_open;
 static _Atomic uint32_t waiters;
 
 /* -- the gate -- */
@@ -52,22 +51,20 @@ void td_client_want(uint32_t word)
 	if (!atomic_load_explicit(&connected, memory_order_relaxed) ||
 		atomic_load(&want_asked) == key || atomic_exchange(&want_asked, key) == key)
 		return;
-	atomic_store(&want_open, key);
+	/* A daemon that arms the gate takes the process for idle. */
+	if (!atomic_exchange(&want_told, true) || word & TD_WORD_ARMED)
+		atomic_store(&want_open, true);
 	td_agent_wake();
 }
 
-bool td_client_take_want(uint32_t *ret_word)
+bool td_client_take_want(void)
 {
-	uint64_t key = atomic_exchange(&want_open, 0);
-
-	if (!key)
-		return false;
-	*ret_word = (uint32_t)(key - 1);
-	return true;
+	return atomic_exchange(&want_open, false);
 }
 
 void td_client_forget_want(void)
 {
+	atomic_store(&want_told, false);
 	atomic_store(&want_asked, 0);
 }
 
@@ -434,6 +431,13 @@ bool td_client_may_defer(unsigned slot)
 	return ledger && atomic_load(&ledger->may_defer);
 }
 
+bool td_client_may_keep(unsigned slot)
+{
+	const struct ledger *ledger = ledger_of(slot);
+
+	return ledger && atomic_load(&ledger->may_keep);
+}
+
 void td_client_memory_changed(unsigned slot)
 {
 	struct ledger *ledger = ledger_of(slot);
@@ -509,8 +513,8 @@ void td_client_connected(bool now)
 {
 	atomic_store(&connected, now);
 	link_changed();
-	atomic_store(&want_asked, 0);
-	atomic_store(&want_open, 0);
+	td_client_forget_want();
+	atomic_store(&want_open, false);
 	for (unsigned i = 0; i < TD_SLOT_MAX; i++) {
 		td_client_set_limit(i, 0, 0, false);
 		atomic_store(&td_ledgers[i].heeded_bytes, 0);
@@ -600,6 +604,11 @@ void td_client_set_defer(unsigned slot, bool may)
 	atomic_store(&td_ledgers[slot].may_defer, may);
 }
 
+void td_client_set_keep(unsigned slot, bool may)
+{
+	atomic_store(&td_ledgers[slot].may_keep, may);
+}
+
 void td_client_totals(unsigned slot, struct td_memory_stats *ret)
 {
 	(void)td_ledger_totals(slot, ret);
@@ -625,6 +634,11 @@ uint64_t td_client_staying(unsigned slot)
 	return promises_of(&td_ledgers[slot]).staying_bytes;
 }
 
+unsigned td_client_memory_changes(unsigned slot)
+{
+	return atomic_load(&td_ledgers[slot].memory_changed);
+}
+
 unsigned td_client_take_memory(unsigned slot)
 {
 	return atomic_exchange(&td_ledgers[slot].memory_changed, 0);
@@ -636,7 +650,7 @@ void td_client_forked(void)
 		td_ledgers[i] = (struct ledger)LEDGER;
 	atomic_store(&connected, false);
 	atomic_store(&silent_since_ns, 0);
-	atomic_store(&want_asked, 0);
-	atomic_store(&want_open, 0);
+	td_client_forget_want();
+	atomic_store(&want_open, false);
 	atomic_store(&waiters, 0);
 }

@@ -13,8 +13,8 @@
 #include "proto/words.h"
 
 /*
- * A thread waits at the gate, or passes it armed, when it showed `word`. Tells the daemon once per
- * word.
+ * A thread waits at the gate, or passes it armed, when it showed `word`. Wakes the agent once per
+ * word, and tells the daemon if that does not know that the process wants the GPU.
  */
 void td_client_want(uint32_t word);
 
@@ -50,6 +50,13 @@ void td_client_settled(unsigned slot, uint64_t bytes, int need, enum td_mobility
  * recorded.
  */
 bool td_client_may_defer(unsigned slot);
+
+/*
+ * Under the backend's lock: may memory that the program frees be kept for its next allocations? It
+ * counts as allocated meanwhile. Before this becomes false for want of room, the backend is told to
+ * give it back (trim).
+ */
+bool td_client_may_keep(unsigned slot);
 
 /*
  * The device lacks this much of what was granted: the daemon is told, and may find that somebody

@@ -9,8 +9,8 @@ void td_client_connected(bool connected);
 /* One is there, and does not answer yet: is not let run, as it seems. */
 void td_client_set_silent(bool silent);
 
-/* The word to send WANT for; false: none. Taken. */
-bool td_client_take_want(uint32_t *ret_word);
+/* Is WANT to be sent? Taken. */
+bool td_client_take_want(void);
 /*
  * The daemon will be told that we are idle: the next thread at the gate tells it otherwise, even
  * under an old word.
@@ -48,6 +48,8 @@ void td_client_set_capacity(
 	unsigned slot, uint64_t capacity_bytes, uint64_t quota_bytes, uint64_t soft_bytes);
 /* From now on (or no longer) an allocation may leave its bytes off the device. */
 void td_client_set_defer(unsigned slot, bool may);
+/* From now on (or no longer) what is freed may be kept. */
+void td_client_set_keep(unsigned slot, bool may);
 /* The backend's totals and, with them, what was granted and is not in them yet. */
 void td_client_totals(unsigned slot, struct td_memory_stats *ret);
 /*
@@ -76,9 +78,13 @@ uint64_t td_client_staying(unsigned slot);
 /* Takes what td_client_short left; 0: nothing. */
 uint64_t td_client_take_short(unsigned slot);
 
-/* Have the slot's totals changed since the last call? 0: no. */
+/*
+ * Have the slot's totals changed since the changes were taken? 0: no. Until they are taken, further
+ * changes do not wake the agent.
+ */
 #define TD_MEMORY_CHANGED 1u
 #define TD_MEMORY_AT_ONCE 2u
+unsigned td_client_memory_changes(unsigned slot);
 unsigned td_client_take_memory(unsigned slot);
 
 void td_client_forked(void);

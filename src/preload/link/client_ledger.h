@@ -21,7 +21,7 @@ struct ledger {
 	uint64_t need_crossed_bytes; /* the agent's: as it was told with it */
 	enum td_mobility need_mobility;
 	uint32_t granted; /* valid in ANSWERED */
-	_Atomic uint32_t may_defer;
+	_Atomic uint32_t may_defer, may_keep;
 	_Atomic uint32_t memory_changed;
 	_Atomic uint32_t quota_told; /* the daemon said what quota_bytes is */
 	_Atomic uint64_t capacity_bytes, short_bytes;

@@ -121,6 +121,7 @@ static int any_free(uint64_t address)
 	pthread_mutex_lock(&lock);
 	uncount(row.slot, rounded(row.bytes));
 	pthread_mutex_unlock(&lock);
+	td_client_memory_changed(row.slot);
 	return r;
 }
 
@@ -128,12 +129,16 @@ static void any_lost(uint64_t address, const void *context)
 {
 	const struct td_allocation *row;
 	struct td_allocation gone;
+	bool lost;
 
 	pthread_mutex_lock(&lock);
 	row = td_ranges_find(&ranges, address);
-	if (row && row->of == context && td_ranges_remove(&ranges, address, &gone))
+	lost = row && row->of == context && td_ranges_remove(&ranges, address, &gone);
+	if (lost)
 		uncount(gone.slot, rounded(gone.bytes));
 	pthread_mutex_unlock(&lock);
+	if (lost)
+		td_client_memory_changed(gone.slot);
 }
 
 static int any_range(uint64_t address, uint64_t *ret_base, size_t *ret_bytes)

@@ -88,8 +88,8 @@ static bool ends_with_context(enum td_outside_kind kind)
 
 static bool make(struct td_outside_claim *claim, int device, enum td_outside_kind kind)
 {
-	claim->object = calloc(1, sizeof(*claim->object));
-	claim->key = calloc(1, sizeof(*claim->key));
+	claim->object = malloc(sizeof(*claim->object));
+	claim->key = malloc(sizeof(*claim->key));
 	if (!claim->object || !claim->key) {
 		free(claim->object);
 		free(claim->key);
@@ -101,6 +101,7 @@ static bool make(struct td_outside_claim *claim, int device, enum td_outside_kin
 		.kind = (uint8_t)kind,
 		.references = 1,
 		.context = ends_with_context(kind) ? current_context() : NULL};
+	*claim->key = (struct td_key){0};
 	return true;
 }
 
@@ -424,15 +425,15 @@ void td_outside_gone(struct td_key *keys)
 	while (keys) {
 		struct td_key *next = keys->next;
 		int device = keys->object->device;
-		bool may_live_on = keys->object->kind == TD_OUTSIDE_HANDED ||
-				   keys->object->kind == TD_OUTSIDE_EXPORTABLE;
+		enum td_outside_kind kind = (enum td_outside_kind)keys->object->kind;
+		bool may_live_on = kind == TD_OUTSIDE_HANDED || kind == TD_OUTSIDE_EXPORTABLE;
 
 		td_lock_take(&td_table.lock);
 		td_table_put_key(keys);
 		td_lock_drop(&td_table.lock);
 		if (may_live_on)
 			td_table_tell_at_once(device);
-		else
+		else if (kind != TD_OUTSIDE_BACKEND) /* which tells by itself */
 			td_table_tell(device);
 		keys = next;
 	}
@@ -498,6 +499,8 @@ void td_outside_context_ended(void *context)
 		else if (key->what == TD_KEY_LIBRARY || key->what == TD_KEY_LIBRARY_MANAGED)
 			td_library_gone(key->value);
 	td_outside_gone(list);
+	for (unsigned i = 0; inner->trim && i < TD_SLOT_MAX; i++)
+		inner->trim(i, false);
 }
 
 /* -- the backend, with all of this -- */

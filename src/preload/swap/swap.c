@@ -265,8 +265,11 @@ static bool take_piece(unsigned slot, size_t asked, uint64_t *ret_address)
 	pthread_mutex_lock(&td_swap.index_lock);
 	for (const struct td_range *b = td_swap.blocks[slot]; b && !found; b = b->next_block) {
 		found = !td_pieces_take(b->pieces, asked, td_swap.ids, &offset);
-		if (found)
-			*ret_address = b->base + offset;
+		if (!found)
+			continue;
+		*ret_address = b->base + offset;
+		if (td_swap.spare[slot] == b)
+			td_swap.spare[slot] = NULL;
 	}
 	pthread_mutex_unlock(&td_swap.index_lock);
 	td_swap.ids += found;
@@ -299,10 +302,13 @@ static int alloc_range(
 	unsigned slot, size_t asked, uint64_t bytes, bool block, uint64_t *ret_address)
 {
 	struct patience patience = {WAIT_TIMES, ALONE_TIMES};
-	struct td_range *range = new_allocation(slot, asked, bytes, block);
+	struct td_range *range;
 	int r = CUDA_ERROR_OUT_OF_MEMORY, need;
 	uint64_t base;
 
+	/* Nothing is refused, or put elsewhere, for what is only kept. */
+	td_swap_trim(slot, false);
+	range = new_allocation(slot, asked, bytes, block);
 	if (!range)
 		return TD_BACKEND_NO_RECORD;
 	if (!td_swap_claim(range)) {
@@ -385,6 +391,7 @@ static void swap_stats(unsigned slot, struct td_memory_stats *ret)
 	ret->stranded_bytes = td_swap_stranded(slot);
 	ret->fixed_bytes += ret->stranded_bytes;
 	ret->again_ns = td_swap_again_ns(slot);
+	ret->kept_bytes = td_swap.spare[slot] ? td_swap.spare[slot]->bytes : 0;
 	pthread_mutex_unlock(&td_swap.lock);
 }
 
@@ -415,6 +422,7 @@ const struct td_backend td_backend_swap = {
 	.reach = td_swap_reach,
 	.host_bytes = td_swap_host_bytes,
 	.give_back = td_swap_give_back,
+	.trim = td_swap_trim,
 	.spills = td_chunk_may_be_on_host,
 	.stats = swap_stats,
 	.forked = swap_forked,

@@ -37,6 +37,8 @@ struct td_swap {
 	pthread_mutex_t lock;
 	struct td_range *ranges; /* the largest first: so they leave, and come */
 	struct td_range *blocks[TD_SLOT_MAX];
+	struct td_range *spare[TD_SLOT_MAX]; /* of them, empty: for the next small allocation */
+	bool spare_is_new[TD_SLOT_MAX];      /* it became that since the last look at its age */
 	/*
 	 * Changed with both locks, read with either. Copies look up their addresses under it and
 	 * wait for nothing longer. No driver is called with it.
@@ -73,12 +75,18 @@ int td_swap_index(struct td_range *range);
 void td_swap_unindex(const struct td_range *range);
 /* Adds (sign 1) or takes off (-1) what the range has where. */
 void td_swap_count(const struct td_range *range, int sign);
+/* Takes a range of which nothing moves out of the table. */
+void td_swap_unlink(struct td_range *range);
+/* Keeps an empty block for the next small allocation. False: it is not to be kept. */
+bool td_swap_keep(struct td_range *block);
 
 /* -- without -- */
 
 /* Everything behind a range that is not in the table (any more). */
 void td_swap_free_range(struct td_range *range);
 int td_swap_free(uint64_t address);
+/* See trim of the backend. */
+void td_swap_trim(unsigned slot, bool idle);
 /*
  * The same once nothing uses it any more. Memory that others have open stays until they close it.
  */

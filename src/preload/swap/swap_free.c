@@ -24,8 +24,7 @@ void td_swap_free_range(struct td_range *range)
 	free(range);
 }
 
-/* The caller holds the lock. */
-static void unlink_range(struct td_range *range)
+void td_swap_unlink(struct td_range *range)
 {
 	for (struct td_range **p = &td_swap.ranges; *p; p = &(*p)->next) {
 		if (*p == range) {
@@ -83,7 +82,7 @@ int td_swap_release(uint64_t address)
 	range = lock_still(address);
 	if (range && range->pieces) {
 		r = put_piece(range, address) ? CUDA_SUCCESS : r;
-		last = td_pieces_is_empty(range->pieces);
+		last = td_pieces_is_empty(range->pieces) && !td_swap_keep(range);
 	} else if (range && range->base == address) {
 		r = CUDA_SUCCESS;
 		last = true;
@@ -91,7 +90,7 @@ int td_swap_release(uint64_t address)
 	/* Unmapped under the lock, so that it is not reported as gone before it is gone. */
 	if (last) {
 		slot = range->slot;
-		unlink_range(range);
+		td_swap_unlink(range);
 		td_swap_free_range(range);
 	}
 	pthread_mutex_unlock(&td_swap.lock);

@@ -575,3 +575,61 @@ TEST(what_is_bound_for_multicast_stays_and_what_was_refused_does_not)
 	CHECK_EQ(fill(BYTES), 0);
 	end_world();
 }
+
+/* -- the spare block -- */
+
+static uint64_t in_use(void)
+{
+	struct td_memory_stats stats;
+
+	td_backend_swap.stats(SLOT, &stats);
+	return stats.demanded_bytes;
+}
+
+static uint64_t small_block(void)
+{
+	uint64_t address;
+
+	CHECK_EQ(td_backend_swap.alloc(SLOT, 1000, &address), 0);
+	return address;
+}
+
+TEST(a_small_block_is_kept_for_the_next_small_allocation)
+{
+	uint64_t before, address;
+
+	vmm_begin(BYTES, BYTES);
+	before = in_use();
+	td_client_set_keep(SLOT, true);
+	address = small_block();
+	CHECK_EQ(in_use(), before + VMM_GRANULE);
+	CHECK_EQ(td_backend_swap.free(address), 0);
+	CHECK_EQ(in_use(), before + VMM_GRANULE);
+	CHECK(td_backend_swap.free(address)); /* for the program it is gone */
+	CHECK_EQ(small_block(), address);
+	CHECK_EQ(td_backend_swap.free(address), 0);
+	td_backend_swap.trim(SLOT, false);
+	CHECK_EQ(in_use(), before);
+	td_client_set_keep(SLOT, false);
+}
+
+TEST(what_is_kept_goes_with_age_another_allocation_or_the_permission)
+{
+	uint64_t before, address;
+
+	vmm_begin(BYTES, BYTES);
+	before = in_use();
+	td_client_set_keep(SLOT, true);
+	CHECK_EQ(td_backend_swap.free(small_block()), 0);
+	td_backend_swap.trim(SLOT, true); /* it is new */
+	CHECK_EQ(in_use(), before + VMM_GRANULE);
+	td_backend_swap.trim(SLOT, true);
+	CHECK_EQ(in_use(), before);
+	CHECK_EQ(td_backend_swap.free(small_block()), 0);
+	CHECK_EQ(td_backend_swap.alloc(SLOT, 2 * VMM_GRANULE, &address), 0);
+	CHECK_EQ(in_use(), before + 2 * VMM_GRANULE);
+	CHECK_EQ(td_backend_swap.free(address), 0);
+	td_client_set_keep(SLOT, false);
+	CHECK_EQ(td_backend_swap.free(small_block()), 0);
+	CHECK_EQ(in_use(), before);
+}

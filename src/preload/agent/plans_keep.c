@@ -1,0 +1,44 @@
+/*
+ * The agent's plans, what the program may keep of what it frees (the backend's trim): a little, and
+ * only where its limits have room for as much again, as others may need what they have not.
+ */
+#include "preload/agent/plans.h"
+#include "preload/agent/plans_internal.h"
+#include "preload/link/client_internal.h"
+#include "proto/words.h"
+
+/* In bytes. */
+#define ROOM_LEAST (2ull << 20)
+
+static bool fits(uint64_t has, uint64_t bytes, uint64_t most)
+{
+	return has <= most && bytes <= most - has;
+}
+
+void td_plans_decide_keep(unsigned slot)
+{
+	const struct td_plan_slot *plan = td_plans_at(slot);
+	const struct td_backend *b = td_plans_backend();
+	struct td_memory_stats stats;
+	bool may =
+		plan->known && plan->gate == TD_GATE_OPEN && td_plans_closing() == TD_CLOSING_NONE;
+
+	if (!b || !b->trim)
+		return;
+	if (may) {
+		td_client_totals(slot, &stats);
+		may = fits(stats.resident_bytes, ROOM_LEAST, plan->device_bytes) &&
+		      fits(stats.demanded_bytes + stats.paged_bytes, ROOM_LEAST, plan->total_bytes);
+	}
+	td_client_set_keep(slot, may);
+	if (!may)
+		b->trim(slot, false);
+}
+
+void td_plans_trim_idle(void)
+{
+	const struct td_backend *b = td_plans_backend();
+
+	for (unsigned i = 0; b && b->trim && i < TD_SLOT_MAX; i++)
+		b->trim(i, true);
+}
