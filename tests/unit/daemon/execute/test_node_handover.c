@@ -1,9 +1,9 @@
-/* Hand-overs with nothing to move: who is let in at once, and who has to say first that it may be. */
+/* Hand-overs with nothing to move: who is let in at once, and who has to say READY first. */
 #include "unit/daemon/node_world.h"
 
 static struct fake *one, *other;
 
-/* One has the GPU, and the other waits; both were let in before, and both fit. Turns are exclusive. */
+/* One has the GPU, the other waits; both were let in before, and both fit. Turns are exclusive. */
 static void both_had_turns(void)
 {
 	begin();
