@@ -12,6 +12,7 @@
 
 #include "base/time.h"
 #include "preload/agent/agent.h"
+#include "preload/agent/clean_exit.h"
 #include "preload/agent/leave.h"
 #include "preload/agent/place.h"
 #include "preload/base/backend.h"
@@ -435,6 +436,25 @@ uint64_t td_leave_step(uint64_t now_ns)
 {
 	(void)now_ns;
 	return UINT64_MAX;
+}
+
+/* No program of the model shares a GPU by MPS. */
+bool td_exit_is_mps(const struct td_gpu_info *gpu)
+{
+	(void)gpu;
+	return false;
+}
+
+void td_exit_look(unsigned gpus, bool again)
+{
+	(void)gpus;
+	(void)again;
+}
+
+bool td_exit_step(void (*send)(const struct td_msg *msg))
+{
+	(void)send;
+	return false;
 }
 
 void td_leave_lost(void)
