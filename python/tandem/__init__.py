@@ -15,6 +15,9 @@
     token = tandem.arrived()
     tandem.answered(token)
 
+    # A training job: which layers its network has, seen in one mini-batch.
+    tandem.trace(model, batch)
+
     # before PyTorch uses a GPU
     torch.cuda.memory.change_current_allocator(tandem.torch_allocator())
 
@@ -30,7 +33,7 @@ import ctypes
 import os
 
 __all__ = ["Step", "answered", "arrived", "batch", "is_here", "layers", "service", "step", "steps",
-           "torch_allocator"]
+           "torch_allocator", "trace"]
 
 
 def _find(library, name):
@@ -107,6 +110,55 @@ def layers(counts):
         raise ValueError(f"{len(counts)} counts of layers: expected {LAYER_KINDS}")
     if _layers:
         _layers((ctypes.c_uint32 * LAYER_KINDS)(*counts))
+
+
+# torch.nn.modules.<file> -> the kind of a layer that is defined there; others have rules below.
+_KIND_OF_FILE = {"conv": 0, "activation": 2, "sparse": 3, "flatten": 6, "batchnorm": 7,
+                 "pooling": 9}
+_NO_LAYERS = {"container", "dropout", "loss", "distance"}
+
+
+def _kind(module, inputs):
+    """The kind of layer that this call of a PyTorch module is, or None: it is none."""
+    name = type(module).__name__
+    if name.endswith("EncoderLayer"):
+        return 4
+    if name.endswith("DecoderLayer"):
+        return 5
+    known = next((kind for kind in type(module).__mro__
+                  if kind.__module__.startswith("torch.nn.modules.")), None)
+    file = known.__module__.rsplit(".", 1)[1] if known else None
+    if file == "linear":
+        if known.__name__ == "Identity":
+            return None
+        return 8 if inputs and getattr(inputs[0], "ndim", 0) == 2 else 1
+    if file in _KIND_OF_FILE and known.__name__ not in ("MultiheadAttention", "Unflatten"):
+        return _KIND_OF_FILE[file]
+    is_leaf = next(module.children(), None) is None
+    return 10 if is_leaf and file not in _NO_LAYERS or file == "activation" else None
+
+
+def trace(module, *inputs, **keywords):
+    """Calls a PyTorch module with a mini-batch, counts the layers that this invokes, and tells them
+    to tandem as layers() does. Returns the 11 counts. Functions, such as F.relu, are not seen.
+
+    A linear layer counts as fully connected where its input has two dimensions, as in the ONNX file
+    that PyTorch writes: there it is the operator Gemm, and MatMul otherwise."""
+    counts = [0] * LAYER_KINDS
+
+    def count(called, given, _):
+        kind = _kind(called, given)
+        if kind is not None:
+            counts[kind] += 1
+
+    hooks = [part.register_forward_hook(count) for part in module.modules()]
+    try:
+        module(*inputs, **keywords)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    layers(counts)
+    return counts
 
 
 def _candidates():
