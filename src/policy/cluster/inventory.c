@@ -110,6 +110,11 @@ static bool is_free(const struct td_inventory *v, uint32_t gpu)
 	return v->holder[gpu] == TD_NO_JOB && v->reserved[gpu] == TD_NO_JOB;
 }
 
+static bool is_idle(const struct td_inventory *v, uint32_t gpu)
+{
+	return is_free(v, gpu) && !v->guest_count[gpu];
+}
+
 static void recount(struct td_inventory *v, uint32_t gpu, bool was_free)
 {
 	uint32_t node = v->node[gpu];
@@ -177,6 +182,7 @@ int td_inventory_init(struct td_inventory *v, void *memory, const uint32_t *node
 	v->first_gpu[nodes] = gpu;
 	for (uint32_t n = nodes; n--;)
 		link_node(v, n);
+	v->idle = gpu;
 	return 0;
 }
 
@@ -209,7 +215,9 @@ void td_inventory_hold(struct td_inventory *v, uint32_t gpu, uint32_t job)
 {
 	bool was_free = is_free(v, gpu);
 
+	v->idle -= is_idle(v, gpu);
 	v->holder[gpu] = job;
+	v->idle += is_idle(v, gpu);
 	set_unseen(v, gpu, TD_GUESTS, job != TD_NO_JOB);
 	update(v, gpu);
 	recount(v, gpu, was_free);
@@ -219,13 +227,16 @@ void td_inventory_reserve(struct td_inventory *v, uint32_t gpu, uint32_t job)
 {
 	bool was_free = is_free(v, gpu);
 
+	v->idle -= is_idle(v, gpu);
 	v->reserved[gpu] = job;
+	v->idle += is_idle(v, gpu);
 	recount(v, gpu, was_free);
 }
 
 void td_inventory_add_guest(struct td_inventory *v, uint32_t gpu, uint32_t job)
 {
 	set_unseen(v, gpu, v->guest_count[gpu], true);
+	v->idle -= is_idle(v, gpu);
 	v->guest[gpu * TD_GUESTS + v->guest_count[gpu]++] = job;
 	update(v, gpu);
 }
@@ -245,6 +256,7 @@ static bool take_out(struct td_inventory *v, uint32_t gpu, uint32_t job)
 		set_unseen(v, gpu, k, is_unseen(v, gpu, last));
 		set_unseen(v, gpu, last, false);
 		v->guest_count[gpu] = last;
+		v->idle += is_idle(v, gpu);
 		update(v, gpu);
 		return unseen;
 	}
@@ -318,7 +330,7 @@ static uint32_t take_anywhere(const struct td_inventory *v, uint32_t count, uint
 {
 	uint32_t found = 0;
 
-	for (int guests = 0; guests < 2; guests++)
+	for (int guests = v->idle ? 0 : 1; guests < 2; guests++)
 		for (uint32_t k = 1; k <= TD_NODE_GPUS_MAX; k++)
 			for (uint32_t n = v->bucket[k]; n != NONE && found < count; n = v->next[n])
 				found += take_some(

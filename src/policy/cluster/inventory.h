@@ -35,6 +35,7 @@
 
 struct td_inventory {
 	uint32_t gpu_count, node_count;
+	uint32_t idle;          /* GPUs without holder, guest and reservation */
 	uint32_t node_gpus_max; /* of the largest node */
 	uint32_t assumed_ppm;
 	/* per GPU */

@@ -1,17 +1,23 @@
 /*
- * tandem's scheduler of a cluster: the best of the papers' schedulers in one configuration.
+ * tandem's scheduler of a cluster: queues by attained service, with sharing inside.
  *
- * - Guaranteed jobs: AntMan's Algorithm 1 with tenants, quotas, gangs and reservations
- *   (antman_cluster.h).
- * - Services hold their GPUs. Guests run beside them and beside guaranteed jobs under the node's
- *   guard (guard.h), as in MuxFlow and Mudi.
- * - Besteffort jobs start at once wherever that gains: on an idle GPU, beside others, or beside a
- *   holder. The gain of a GPU is the newcomer's predicted speed less the loss of the others there:
- *   MuxFlow's weight less the losses. Memory has to suffice, because nvshare's turns are for one
- *   node and a cluster has other GPUs.
+ * - Order: who has had the least GPU time goes first (las.h), because nobody knows how long a job
+ *   will run. A job's rank is twice its level, and `handicap` more without a guarantee. Whoever
+ *   finds no place takes those of running jobs of higher ranks: they save their state, leave and
+ *   wait again. That happens in rounds, and to nobody who has run for less than run_ns.
+ * - Guarantees: a guaranteed job has whole GPUs within its tenant's quota, and guests beside it
+ *   only under the node's guard (guard.h). While the guaranteed jobs of a tenant fit its quota, and
+ *   those of all tenants the cluster, they go before everybody else and are not stopped. A tenant
+ *   that asks for more has jobs that wait in any case. They stop each other, and a job without a
+ *   guarantee that has just come goes before a guaranteed one of that tenant that has run for long.
+ *   Where that is not wanted, the handicap is TD_TANDEM_STRICT.
+ * - Services hold their GPUs and are never stopped. Guests run beside them, as in MuxFlow and Mudi.
+ * - Besteffort jobs are guests everywhere. They start wherever that gains: on an idle GPU, beside
+ *   others, or beside a holder. The gain of a GPU is the newcomer's predicted speed less the loss
+ *   of the others there: MuxFlow's weight less the losses. Memory has to suffice, because nvshare's
+ *   turns are for one node and a cluster has other GPUs.
  * - Moves: as in DCUDA, a guest goes where it gains, with hysteresis, and is considered at most
- *   once per settle_ns. A guaranteed job takes GPUs without guests where it can, and drives guests
- *   to other GPUs where it cannot.
+ *   once per settle_ns.
  *
  * Prediction. Nothing is known of a pair that has never run but what each uses of a GPU alone: jobs
  * that use more than a whole GPU share it in proportion, however many they are. Once a pair has
@@ -35,14 +41,18 @@
  * cancels one that has not. So moves that do not pay are no more than those that do and a few per
  * guest and day, for any rooms and speeds (docs/decisions/0014).
  *
- * Order. Besteffort jobs start in the order of arrival. A job that does not fit is overtaken, but
- * only for patience_ns; after that the jobs behind it get no idle GPU.
+ * Patience. A job that does not fit is overtaken by smaller ones, but only for patience_ns; after
+ * that those behind it get no idle GPU.
+ *
+ * Cost. A step looks at sixteen jobs that find no place at most, a job at TD_TANDEM_CANDIDATES GPUs
+ * and some tens of running jobs, and a round of moves at the guests whose turn it is.
  *
  * Invariants
- * - those of antman_cluster.h for guaranteed jobs and services; besteffort jobs hold no GPU, they
- *   are guests everywhere;
- * - a gang starts and moves whole, onto distinct GPUs, where the memory that it is known to need is
- *   free;
+ * - a gang starts, moves and stops whole, onto distinct GPUs, where the memory that it is known to
+ *   need is free;
+ * - a GPU has one holder at most; a tenant's guaranteed jobs hold no more GPUs than its quota;
+ * - nobody is stopped for a job of the same or a higher rank, so two jobs never stop each other by
+ *   turns within a level;
  * - a move gains by prediction, and has paid before the next; a job that has just started or moved
  *   stays;
  * - same calls, same decisions. The caller provides all memory.
@@ -50,17 +60,26 @@
 #pragma once
 
 #include "policy/cluster/antman_cluster.h"
+#include "policy/cluster/las.h"
 
 /*
  * Candidates of a large cluster, which is not looked at as a whole: this many of the least
  * loaded GPUs, and as many more as the job needs.
  */
 #define TD_TANDEM_CANDIDATES 64u
-#define TD_CLUSTER_SERVICE   (UINT32_MAX - 1) /* holds a GPU, and is no job */
+/* Actions of one step before they are returned; one job causes at most GUESTS x GANG + 1. */
+#define TD_TANDEM_ACTIONS  8192u
+#define TD_TANDEM_STRICT   (2 * TD_LAS_LEVELS + 1)
+#define TD_CLUSTER_SERVICE (UINT32_MAX - 1) /* holds a GPU, and is no job */
 
 struct td_tandem_cluster_params {
-	struct td_antman_params antman;
+	struct td_las_params las;
+	bool preempts;        /* running jobs are stopped for those that have had less */
+	uint64_t round_ns;    /* between preemptions */
+	uint64_t run_ns;      /* whoever has run for less is not preempted */
+	uint32_t handicap;    /* half levels, odd: so ranks of the two classes differ */
 	double gain_min;      /* speed of all together that a start has to gain */
+	double share_min;     /* the same, beside guests on a GPU that nobody holds */
 	double held_min;      /* of a guest beside a holder, at least */
 	double move_gain_min; /* of a move */
 	uint32_t together;    /* guests on a GPU, at most TD_GUESTS */
@@ -69,16 +88,13 @@ struct td_tandem_cluster_params {
 	uint64_t window_ns; /* see Room, Price */
 };
 
-/* AntMan's; 0, 10 %, 15 %, 3 guests, 5 min, 30 min; 1 min, 10 min. */
 extern const struct td_tandem_cluster_params td_tandem_cluster_default;
-/*
- * The parameters for moves of another cost above 0: settle_ns and window_ns are 5 and 10 times it.
- */
+/* The parameters for moves and stops of another cost above 0: all times are multiples of it. */
 struct td_tandem_cluster_params td_tandem_cluster_params_of(uint64_t move_ns);
 
 struct td_tandem_job {
-	uint32_t kind, gpus, place, next, index; /* index: among those that run as guests */
-	bool guest, queued;
+	uint32_t kind, gpus, tenant, place, index; /* index: among those that run as guests */
+	bool guest;
 	uint64_t bytes, submit_ns, since_ns, looked_ns; /* looked_ns: for a place that is better */
 	/* of the last move */
 	bool moved;
@@ -98,16 +114,35 @@ struct td_tandem_room {
 };
 #define TD_TANDEM_NEVER UINT64_MAX
 
+enum td_tandem_verb {
+	TD_TANDEM_START,
+	TD_TANDEM_START_GUEST,
+	TD_TANDEM_MOVE,    /* a guest, to the GPUs that it has now */
+	TD_TANDEM_PREEMPT, /* saves its state, leaves its GPUs and waits again */
+	TD_TANDEM_VERB_N,
+};
+
+struct td_tandem_action {
+	enum td_tandem_verb verb;
+	uint32_t job;
+};
+
 struct td_tandem_cluster {
 	struct td_tandem_cluster_params params;
-	struct td_antman_cluster antman; /* its inventory has everybody */
+	struct td_inventory gpus; /* everybody is in it */
+	struct td_las las;        /* queues: each tenant's, then all others' */
+	uint32_t quota[TD_TENANTS_MAX], used[TD_TENANTS_MAX], tenant_count;
+	uint32_t unheld;                /* GPUs without a holder */
+	uint32_t asked[TD_TENANTS_MAX]; /* GPUs of guaranteed jobs, running and waiting */
+	uint32_t asked_in_all;          /* of it, within the quotas */
+	uint32_t to_hold;               /* GPUs that have no service */
 	uint32_t kinds, jobs_max;
 	uint64_t gpu_bytes; /* 0: memory does not matter */
 	struct td_tandem_job *jobs;
 	struct td_antman_place *places;
-	uint32_t free_place, head, tail;
-	uint32_t *running, running_count; /* guests */
-	uint32_t *service_kind;           /* of each GPU that has one */
+	uint32_t free_place;
+	uint32_t *running, running_count, cursor; /* guests; whose turn it is to be looked at */
+	uint32_t *service_kind;                   /* of each GPU that has one */
 	uint64_t *service_bytes;
 	double *demands;              /* of each kind */
 	struct td_tandem_room *rooms; /* of each GPU: part of it that its service leaves */
@@ -123,9 +158,15 @@ struct td_tandem_cluster {
 	} * choices; /* scratch, one per GPU */
 	struct {
 		uint32_t gpus[TD_TANDEM_CANDIDATES + TD_GANG_MAX], count, asked;
-		uint64_t changes;  /* of the inventory, when they were looked for */
-	} found;                   /* the least loaded, least first */
-	uint64_t moved_ns, now_ns; /* now_ns: of the last call that had a time */
+		uint64_t changes; /* of the inventory, when they were looked for */
+	} found;                  /* the least loaded, least first */
+	uint64_t freed,
+		tried_freed;   /* how often something came free; when guests were last tried */
+	uint32_t arrived;      /* the first guest that has come since then; TD_LAS_NONE */
+	uint32_t *marks, mark; /* scratch: GPUs that are chosen */
+	struct td_tandem_action *actions; /* decided and not yet returned */
+	uint32_t action_count, action_next;
+	uint64_t moved_ns, round_ns, now_ns; /* now_ns: of the last call that had a time */
 };
 
 size_t td_tandem_cluster_bytes(uint32_t nodes, uint32_t gpus, uint32_t jobs_max, uint32_t kinds);
@@ -169,18 +210,6 @@ void td_tandem_cluster_finish(struct td_tandem_cluster *cluster, uint32_t job, u
 #define TD_TANDEM_OVER 4.
 void td_tandem_cluster_observe(
 	struct td_tandem_cluster *cluster, uint32_t kind, uint32_t other, bool held, double speed);
-
-enum td_tandem_verb {
-	TD_TANDEM_START,
-	TD_TANDEM_START_GUEST,
-	TD_TANDEM_MOVE, /* a guest, to the GPUs that it has now */
-	TD_TANDEM_VERB_N,
-};
-
-struct td_tandem_action {
-	enum td_tandem_verb verb;
-	uint32_t job;
-};
 
 /*
  * As td_antman_step(): at most `room` actions, which are in force on return. Call it again while it

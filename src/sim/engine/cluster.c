@@ -109,7 +109,7 @@ void td_cluster_start(struct td_cluster *cluster, uint32_t index, const uint32_t
 	put(cluster, index, gpus);
 	if (job->start_ns == TD_NEVER)
 		job->start_ns = cluster->now_ns;
-	if (job->evictions) {
+	if (job->evictions || job->suspensions) {
 		job->left_s += cluster->options.costs.restart_s;
 		cluster->counts.restart_s += cluster->options.costs.restart_s * job->gpus;
 	}
@@ -168,6 +168,21 @@ void td_cluster_evict(struct td_cluster *cluster, uint32_t index)
 	cluster->queued++;
 	cluster->counts.evictions++;
 	cluster->counts.lost_s += lost * job->gpus;
+}
+
+void td_cluster_suspend(struct td_cluster *cluster, uint32_t index)
+{
+	struct td_sim_job *job = &cluster->jobs[index];
+
+	cluster->counts.suspensions++;
+	job->suspensions++;
+	if (cluster->options.costs.kills) {
+		td_cluster_evict(cluster, index);
+		return;
+	}
+	leave(cluster, index);
+	job->status = TD_SIM_WAITING;
+	cluster->queued++;
 }
 
 void td_cluster_move(struct td_cluster *cluster, uint32_t index, const uint32_t *gpus, double cost)
@@ -425,7 +440,7 @@ static int prepare_jobs(struct td_cluster *cluster, uint64_t gpu_memory_bytes)
 		places += job->gpus;
 		job->status = TD_SIM_WAITING;
 		job->guest = false;
-		job->evictions = job->moves = 0;
+		job->evictions = job->moves = job->suspensions = 0;
 		job->left_s = job->work_s;
 		job->speed = 0;
 		job->start_ns = job->end_ns = TD_NEVER;

@@ -62,7 +62,7 @@ struct td_sim_job {
 	enum td_sim_status status;
 	bool guest, stale; /* stale: its end is to be put anew though its speed has not changed */
 	uint32_t place;    /* first of its GPUs in cluster->places */
-	uint32_t evictions, moves;
+	uint32_t evictions, moves, suspensions;
 	double left_s, speed;
 	uint64_t since_ns, start_ns,
 		end_ns; /* progress is settled up to since_ns; first start; end */
@@ -84,6 +84,7 @@ struct td_costs {
 	double link_bytes_s;  /* jobs' memory to and from the host beside services; 0: at once */
 	/* the distance of checkpoints; an evicted job goes back to the last one */
 	double checkpoint_s;
+	bool kills; /* who is suspended has no time to save its state */
 };
 
 /*
@@ -124,7 +125,7 @@ struct td_sim_sample {
 
 struct td_cluster_counts {
 	/* beside_starts: on a GPU with another job */
-	uint64_t events, starts, beside_starts, evictions, upgrades, moves;
+	uint64_t events, starts, beside_starts, evictions, upgrades, moves, suspensions;
 	/* GPU-seconds: work done again, the costs of starting again, and of moving */
 	double lost_s, restart_s, move_s, repartition_s;
 	uint64_t repartitions, rounds; /* rounds: of tune */
@@ -208,6 +209,11 @@ void td_cluster_upgrade(struct td_cluster *cluster, uint32_t job);
 void td_cluster_move(struct td_cluster *cluster, uint32_t job, const uint32_t *gpus, double cost_s);
 /* Puts the job back into the queue, with its progress up to its last checkpoint. */
 void td_cluster_evict(struct td_cluster *cluster, uint32_t job);
+/*
+ * Puts the job back into the queue after it has saved its state: no work is repeated, and starting
+ * again costs restart_s. Where options.costs.kills, it is evicted.
+ */
+void td_cluster_suspend(struct td_cluster *cluster, uint32_t job);
 /* Marks a job that this scheduler can never run: it counts as not done; see metrics.h. */
 void td_cluster_fail(struct td_cluster *cluster, uint32_t job);
 

@@ -31,6 +31,7 @@ const struct td_metric_info td_metrics[TD_METRIC_N] = {
 	[TD_METRIC_WORK_PERCENT] = {"work_percent", "progress kept over GPU time", "%", 1},
 	[TD_METRIC_EVICTIONS] = {"evictions", "evictions", "", -1},
 	[TD_METRIC_EVICTED_PERCENT] = {"evicted_percent", "jobs evicted at least once", "%", -1},
+	[TD_METRIC_SUSPENSIONS] = {"suspensions", "stops with the state saved", "", -1},
 	[TD_METRIC_LOST_GPU_H] = {"lost_gpu_h", "work done again after evictions", "GPU h", -1},
 	[TD_METRIC_RESTART_GPU_H] = {"restart_gpu_h", "starting again", "GPU h", -1},
 	[TD_METRIC_MOVES] = {"moves", "moves to other GPUs", "", 0},
@@ -148,6 +149,7 @@ int td_metrics_of(const struct td_cluster *cluster, double *ret, double *ret_jct
 	ret[TD_METRIC_WORK_PERCENT] = over(100 * kept_s, gpu_s);
 	ret[TD_METRIC_EVICTIONS] = (double)cluster->counts.evictions;
 	ret[TD_METRIC_EVICTED_PERCENT] = 100. * evicted / n;
+	ret[TD_METRIC_SUSPENSIONS] = (double)cluster->counts.suspensions;
 	ret[TD_METRIC_LOST_GPU_H] = cluster->counts.lost_s / 3600;
 	ret[TD_METRIC_RESTART_GPU_H] = cluster->counts.restart_s / 3600;
 	ret[TD_METRIC_MOVES] = (double)cluster->counts.moves;

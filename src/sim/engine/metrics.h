@@ -35,7 +35,8 @@ enum td_metric {
 	TD_METRIC_WORK_PERCENT,   /* progress of jobs that is kept, over GPU time */
 	TD_METRIC_EVICTIONS,
 	TD_METRIC_EVICTED_PERCENT, /* of jobs, at least once */
-	TD_METRIC_LOST_GPU_H,      /* work done again */
+	TD_METRIC_SUSPENSIONS,
+	TD_METRIC_LOST_GPU_H, /* work done again */
 	TD_METRIC_RESTART_GPU_H,
 	TD_METRIC_MOVES,
 	TD_METRIC_MOVE_GPU_H,

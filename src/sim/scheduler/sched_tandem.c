@@ -245,7 +245,9 @@ static void tandem_decide(struct td_cluster *cluster)
 		count = td_tandem_cluster_step(&state->cluster, cluster->now_ns, actions, ACTIONS);
 		for (uint32_t a = 0; a < count; a++) {
 			(void)td_tandem_cluster_gpus(&state->cluster, actions[a].job, gpus);
-			if (actions[a].verb == TD_TANDEM_MOVE)
+			if (actions[a].verb == TD_TANDEM_PREEMPT)
+				td_cluster_suspend(cluster, actions[a].job);
+			else if (actions[a].verb == TD_TANDEM_MOVE)
 				td_cluster_move(cluster, actions[a].job, gpus,
 					cluster->options.costs.restart_s);
 			else

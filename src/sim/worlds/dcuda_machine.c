@@ -484,11 +484,12 @@ static void begin_tandem(struct machine *m)
 	static struct td_tandem_cluster cluster;
 	static const uint32_t nodes[] = {TD_DCUDA_MACHINE_GPUS}, quotas[] = {TD_DCUDA_MACHINE_GPUS};
 	double demands[TD_DCUDA_MACHINE_APPS];
-	const struct td_tandem_cluster_params params =
+	struct td_tandem_cluster_params params =
 		td_tandem_cluster_params_of((uint64_t)(MIGRATION_S * 1e9));
 
 	for (uint32_t i = 0; i < m->count; i++)
 		demands[i] = m->apps[i].core;
+	params.preempts = false; /* an application here cannot save its state and leave */
 	m->cluster = &cluster;
 	if (td_tandem_cluster_init(&cluster, memory, sizeof(memory), &params, nodes, 1,
 		    (uint64_t)(m->gpu_gib * 0x1p30), quotas, 1, m->count, demands, m->count))

@@ -113,6 +113,24 @@ TEST(an_evicted_job_goes_back_to_its_checkpoint_and_pays_for_the_restart)
 	td_cluster_deinit(&cluster);
 }
 
+/* It has worked for 720 s, saves that, and pays 30 s for starting again. */
+TEST(a_suspended_job_goes_on_where_it_was_and_pays_for_the_restart)
+{
+	begin();
+	jobs[0] = make_job(0, 2000, 16, TD_CLASS_BESTEFFORT);
+	jobs[1] = make_job(710, 100, 16, TD_CLASS_BESTEFFORT);
+	for (uint32_t p = 0; p < profiles.count; p++)
+		profiles.profiles[p].told_demand = 1;
+	run(&td_sched_tandem, jobs, 2);
+	CHECK_EQ(jobs[0].suspensions, 1);
+	CHECK_EQ(cluster.counts.suspensions, 1);
+	CHECK_EQ(jobs[0].evictions, 0);
+	CHECK(end_s(1) < 710 + 60 + 100 + 1);
+	CHECK(near(end_s(0), 2000 + 100 + 30));
+	CHECK(near(cluster.counts.lost_s, 0));
+	td_cluster_deinit(&cluster);
+}
+
 TEST(a_guest_leaves_the_guaranteed_job_its_speed)
 {
 	begin();

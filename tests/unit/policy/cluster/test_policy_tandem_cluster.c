@@ -4,6 +4,7 @@
  */
 #include "test.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "policy/cluster/tandem_cluster.h"
@@ -194,7 +195,7 @@ TEST(a_service_holds_its_gpu)
 
 TEST(a_guest_moves_when_it_gains_and_not_at_once_again)
 {
-	start_three(HEAVY, HEAVY, HEAVY, true);
+	start_three(HEAVY, MORE, MORE, true);
 	CHECK_EQ(gpu_of(1), gpu_of(2));
 	td_tandem_cluster_finish(&cluster, 0, 100 * S);
 	step(100 * S);
@@ -216,7 +217,7 @@ TEST(times_follow_what_a_move_costs)
 		params = cheap ? td_tandem_cluster_params_of(S / 10) : td_tandem_cluster_default;
 		start_with(nodes, 1, 0, 2);
 		for (uint32_t job = 0; job < 3; job++)
-			submit(job, 1, HEAVY, false, 0);
+			submit(job, 1, MORE, false, 0);
 		step(0);
 		CHECK_EQ(count, 3);
 		CHECK_EQ(gpu_of(2), gpu_of(0));
@@ -231,7 +232,9 @@ TEST(who_has_waited_for_long_is_not_overtaken_on_idle_gpus)
 {
 	const uint32_t nodes[] = {2};
 
-	start_cluster(nodes, 1, 0, 2);
+	params = td_tandem_cluster_default;
+	params.preempts = false;
+	start_with(nodes, 1, 0, 2);
 	submit(0, 1, HEAVY, true, 0);
 	step(0);
 	td_tandem_cluster_observe(&cluster, HEAVY, HEAVY, true, 0.01);
@@ -384,7 +387,7 @@ TEST(a_guaranteed_job_takes_gpus_without_guests_first)
 	CHECK_EQ(count, 1);
 	CHECK_EQ(td_tandem_cluster_gpus(&cluster, 10, gpus), 4);
 	for (uint32_t k = 0; k < 4; k++)
-		CHECK_EQ(cluster.antman.gpus.guest_count[gpus[k]], 0);
+		CHECK_EQ(cluster.gpus.guest_count[gpus[k]], 0);
 	submit(11, 2, HEAVY, true, 2 * S);
 	step(2 * S);
 	CHECK_EQ(td_tandem_cluster_gpus(&cluster, 11, gpus), 2);
@@ -392,7 +395,7 @@ TEST(a_guaranteed_job_takes_gpus_without_guests_first)
 
 static void check_invariants(void)
 {
-	const struct td_inventory *v = &cluster.antman.gpus;
+	const struct td_inventory *v = &cluster.gpus;
 	uint32_t guests[64] = {0}, total = 0;
 
 	for (uint32_t id = 0; id < JOBS; id++) {
@@ -449,7 +452,140 @@ TEST(random_events_never_break_an_invariant)
 		for (uint32_t id = 0; id < JOBS; id++)
 			td_tandem_cluster_finish(&cluster, id, now);
 		CHECK_EQ(cluster.running_count, 0);
-		CHECK(cluster.head == UINT32_MAX && cluster.tail == UINT32_MAX);
+		CHECK_EQ(cluster.las.waiting + cluster.las.running, 0);
 		check_invariants();
+	}
+}
+
+/* --- preemption --- */
+
+TEST(a_job_that_comes_takes_the_place_of_one_that_has_run_for_long)
+{
+	const uint32_t nodes[] = {1};
+
+	start_cluster(nodes, 1, 4, 1);
+	submit(0, 1, HEAVY, false, 0);
+	step(0);
+	submit(1, 1, HEAVY, false, 500 * S);
+	step(500 * S);
+	CHECK_EQ(count, 0); /* it is at the same level: nobody is stopped for it */
+	step(700 * S);
+	CHECK_EQ(count, 2);
+	CHECK_EQ(actions[0].verb, TD_TANDEM_PREEMPT);
+	CHECK_EQ(actions[0].job, 0);
+	CHECK_EQ(actions[1].verb, TD_TANDEM_START_GUEST);
+	CHECK_EQ(actions[1].job, 1);
+	CHECK_EQ(gpu_of(0), 999);
+	td_tandem_cluster_finish(&cluster, 1, 800 * S);
+	step(800 * S);
+	CHECK_EQ(gpu_of(0), 0);
+}
+
+TEST(nobody_is_stopped_where_preemption_is_off)
+{
+	const uint32_t nodes[] = {1};
+
+	params = td_tandem_cluster_default;
+	params.preempts = false;
+	start_with(nodes, 1, 4, 1);
+	submit(0, 1, HEAVY, false, 0);
+	step(0);
+	submit(1, 1, HEAVY, false, 7000 * S);
+	step(7000 * S);
+	step(9000 * S);
+	CHECK_EQ(gpu_of(0), 0);
+}
+
+/* A gang needs both GPUs, of which one has a job that has only just begun. */
+TEST(a_gang_stops_nobody_unless_it_gets_all_of_its_gpus)
+{
+	const uint32_t nodes[] = {2};
+
+	start_cluster(nodes, 1, 4, 2);
+	submit(0, 1, HEAVY, false, 0);
+	step(0);
+	submit(1, 1, HEAVY, false, 700 * S);
+	step(700 * S);
+	submit(2, 2, HEAVY, false, 710 * S);
+	step(770 * S);
+	CHECK_EQ(count, 0);
+	step(1400 * S);
+	CHECK_EQ(count, 3);
+	CHECK_EQ(td_tandem_cluster_gpus(&cluster, 2, gpus), 2);
+}
+
+/* The quota fits the cluster, so a guaranteed job waits for no guest, however young that is. */
+TEST(a_guaranteed_job_within_its_quota_stops_guests_at_once)
+{
+	const uint32_t nodes[] = {1}, quota = 1;
+	size_t bytes = td_tandem_cluster_bytes(1, 1, JOBS, KINDS);
+
+	free(memory);
+	memory = aligned_alloc(64, (bytes + 63) & ~(size_t)63);
+	CHECK_EQ(td_tandem_cluster_init(&cluster, memory, bytes, &td_tandem_cluster_default, nodes,
+			 1, 0, &quota, 1, JOBS, demands, KINDS),
+		0);
+	submit(0, 1, HEAVY, false, 0);
+	step(0);
+	td_tandem_cluster_observe(&cluster, HEAVY, HEAVY, true, 0.01);
+	submit(1, 1, HEAVY, true, S);
+	step(S);
+	CHECK_EQ(count, 2);
+	CHECK_EQ(actions[0].verb, TD_TANDEM_PREEMPT);
+	CHECK_EQ(actions[1].verb, TD_TANDEM_START);
+	for (uint64_t s = 60; s < 7200; s += 60) {
+		step(s * S);
+		CHECK_EQ(gpu_of(1), 0);
+	}
+}
+
+/* Both tenants own one of two GPUs: neither takes the other's, however long that has run. */
+TEST(quotas_that_fit_are_kept_between_tenants)
+{
+	const uint32_t nodes[] = {2}, quotas[] = {1, 1};
+	size_t bytes = td_tandem_cluster_bytes(1, 2, JOBS, KINDS);
+	struct td_tandem_request request = {.gpus = 1, .kind = HEAVY, .guaranteed = true};
+
+	free(memory);
+	memory = aligned_alloc(64, (bytes + 63) & ~(size_t)63);
+	CHECK_EQ(td_tandem_cluster_init(&cluster, memory, bytes, &td_tandem_cluster_default, nodes,
+			 1, 0, quotas, 2, JOBS, demands, KINDS),
+		0);
+	for (uint32_t id = 0; id < 2; id++, request.tenant++)
+		CHECK_EQ(td_tandem_cluster_submit(&cluster, id, &request, 0), 0);
+	step(0);
+	CHECK_EQ(count, 2);
+	request.tenant = 0;
+	for (uint32_t id = 2; id < 6; id++)
+		CHECK_EQ(td_tandem_cluster_submit(&cluster, id, &request, S), 0);
+	for (uint64_t s = 60; s < 20000; s += 60) {
+		step(s * S);
+		CHECK(gpu_of(1) != 999);
+		CHECK(cluster.used[0] <= 1);
+	}
+	request.gpus = 2;
+	CHECK_EQ(td_tandem_cluster_submit(&cluster, 9, &request, S), -EDQUOT);
+}
+
+/* 40 jobs for one GPU, all alike: each has its turns, and nobody is stopped twice in a minute. */
+TEST(all_who_wait_have_their_turn)
+{
+	const uint32_t nodes[] = {1};
+	uint32_t stops[40] = {0}, turns[40] = {0};
+
+	start_cluster(nodes, 1, 4, 1);
+	for (uint32_t id = 0; id < 40; id++)
+		submit(id, 1, HEAVY, false, 0);
+	for (uint64_t s = 0; s < 200000; s += 30) {
+		step(s * S);
+		for (uint32_t a = 0; a < count; a++)
+			if (actions[a].verb == TD_TANDEM_PREEMPT)
+				stops[actions[a].job]++;
+			else
+				turns[actions[a].job]++;
+	}
+	for (uint32_t id = 0; id < 40; id++) {
+		CHECK(turns[id] >= 2);
+		CHECK(stops[id] <= 20);
 	}
 }
