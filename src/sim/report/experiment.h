@@ -195,5 +195,6 @@ int td_exp_mixed(struct td_experiment_run *run, struct td_err *err);
 int td_exp_muxflow_sim(struct td_experiment_run *run, struct td_err *err);
 int td_exp_muxflow_predictor(struct td_experiment_run *run, struct td_err *err);
 int td_exp_muxflow_ablation(struct td_experiment_run *run, struct td_err *err);
+int td_exp_queues(struct td_experiment_run *run, struct td_err *err);
 int td_exp_scale(struct td_experiment_run *run, struct td_err *err);
 int td_exp_alibaba(struct td_experiment_run *run, struct td_err *err);

@@ -20,6 +20,7 @@ const struct td_experiment td_experiments[] = {
 		td_exp_mudi_sim},
 	{"mixed", "services, guaranteed and besteffort jobs and notebooks, oversubscribed", true,
 		td_exp_mixed},
+	{"queues", "Philly, Helios and Alibaba at 0.6 to 3 times the cluster", true, td_exp_queues},
 	{"scale", "Philly times 32 on 20,000 GPUs", true, td_exp_scale},
 	{"alibaba", "8,152 pods on 1,523 nodes", true, td_exp_alibaba},
 	{NULL, NULL, false, NULL},
