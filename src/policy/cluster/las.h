@@ -11,9 +11,9 @@
  * quantum x factor^k. Within a level the order is that in which jobs have joined it, so jobs of a
  * level do not preempt each other, and a job is preempted a few times in its life only.
  *
- * Ageing. Whoever has waited at level k for age x quantum x factor^k begins again at level 0, before
- * all who wait there. age_max_ns bounds the wait of the deep levels. Only the first of each level is
- * looked at: it has waited for the longest.
+ * Ageing. Whoever has waited at level k for age x quantum x factor^k begins again at level 0,
+ * before all who wait there. age_max_ns bounds the wait of the deep levels. Only the first of each
+ * level is looked at: it has waited for the longest.
  *
  * Queues. The levels exist once for each queue: one for each tenant's guaranteed jobs, and one for
  * all other jobs. The caller decides between queues.

@@ -178,7 +178,7 @@ static uint32_t find_candidates(struct td_tandem_cluster *c, uint32_t wanted)
 	return count < c->found.count ? count : c->found.count;
 }
 
-/* What a choice is made by. */
+/* A choice is made by these. */
 struct wish {
 	uint32_t id;
 	bool idle_too;

@@ -45,7 +45,7 @@ static bool is_marked(const struct td_tandem_cluster *c, uint32_t gpu)
 
 /* --- victims --- */
 
-/* What one job looks for: places and who has to leave them. */
+/* One job looks for places; somebody may have to leave them. */
 struct search {
 	uint32_t id, rank, wanted, found, victim_count, tries;
 	bool round;

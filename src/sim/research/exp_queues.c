@@ -1,11 +1,11 @@
 /*
  * queues: public traces that ask for more GPUs than there are, under every scheduler of jobs alone.
  *
- * Jobs of Philly (days 20 to 99), Helios (the two clusters of Venus that are public) and Alibaba
- * (pods of 2023, whole GPUs) in the order of the trace, 800 for each seed, at least 60 s and at most
- * 6 h long, at most 8 GPUs, on 64 GPUs, with arrivals stretched to offered loads. Half of the jobs
- * are guaranteed. Kinds are the nearest of Gavel's jobs at random. Where a trace has fewer jobs than
- * the seeds need, a seed begins somewhere else in it, and seeds overlap.
+ * Jobs of Philly (days 20 to 99), Helios (two virtual clusters of Venus) and Alibaba (pods of 2023,
+ * whole GPUs), 800 for each seed in the order of the trace, at least 60 s and at most 6 h long, at
+ * most 8 GPUs (Helios: 32), on 64 GPUs, with arrivals stretched to offered loads. Half of the jobs
+ * are guaranteed. Kinds are Gavel's at random. Helios has 898 such jobs and Alibaba 5,685, so their
+ * seeds overlap and differ in kinds and classes more than in jobs.
  *
  * Worlds: kind (proportional: nobody is slowed until demands exceed a GPU), fitted, and harsh
  * (fitted, with twice the pressure of everybody).
@@ -46,10 +46,11 @@ static const char *const world_names[WORLDS] = {"kind", "fitted", "harsh"};
 static const struct source {
 	const char *name, *file;
 	double from_s, to_s;
+	uint32_t gpus_max; /* of a job */
 } sources[] = {
-	{"Philly", "jobs_philly.csv.gz", 20 * 86400., 100 * 86400.},
-	{"Helios", "jobs_helios_venus_2vc.csv.gz", 0, INFINITY},
-	{"Alibaba", "jobs_alibaba_gpu2023.csv.gz", 0, INFINITY},
+	{"Philly", "jobs_philly.csv.gz", 20 * 86400., 100 * 86400., 8},
+	{"Helios", "jobs_helios_venus_2vc.csv.gz", 0, INFINITY, 32},
+	{"Alibaba", "jobs_alibaba_gpu2023.csv.gz", 0, INFINITY, 8},
 };
 #define SOURCES (sizeof(sources) / sizeof(sources[0]))
 
@@ -82,7 +83,7 @@ static int read_source(struct batch *batch, const char *data, uint32_t at, struc
 		const struct td_trace_job *job = &trace->jobs[i];
 
 		if (job->submit_s >= source->from_s && job->submit_s < source->to_s &&
-			job->gpus <= 8 && job->duration_s >= 60)
+			job->gpus <= source->gpus_max && job->duration_s >= 60)
 			batch->used[at][batch->used_count[at]++] = i;
 	}
 	if (batch->used_count[at] < JOBS)
