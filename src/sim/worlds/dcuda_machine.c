@@ -489,7 +489,9 @@ static void begin_tandem(struct machine *m)
 
 	for (uint32_t i = 0; i < m->count; i++)
 		demands[i] = m->apps[i].core;
-	params.preempts = false; /* an application here cannot save its state and leave */
+	/* An application here cannot save its state and leave, so who waits waits for an end. */
+	params.preempts = false;
+	params.share_min = 0;
 	m->cluster = &cluster;
 	if (td_tandem_cluster_init(&cluster, memory, sizeof(memory), &params, nodes, 1,
 		    (uint64_t)(m->gpu_gib * 0x1p30), quotas, 1, m->count, demands, m->count))

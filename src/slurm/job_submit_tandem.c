@@ -1,0 +1,119 @@
+/*
+ * The job_submit plugin: slurmctld counts the shares that jobs ask for with --tandem.
+ *
+ * spank_tandem.so has put the option's value into the job's control environment. It is checked
+ * again here, since whoever submits by another way may write anything there, and becomes a request
+ * of the count-only resource "tandem", of which a node has a hundred for each GPU. So Slurm's own
+ * scheduler places the job, and accounts for it. A job that asks for that resource, or for whole
+ * GPUs, beside --tandem is refused: it would be counted twice.
+ *
+ * slurmctld owns the strings that it is given, so they are made by its own allocator.
+ */
+#include <slurm/slurm.h>
+#include <slurm/slurm_errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "slurm/spec.h"
+
+#define RESOURCE "tandem"
+
+struct job_record;
+
+/* Of slurmctld. */
+char *slurm_xstrdup(const char *text);
+void slurm_xfree_ptr(void *pointer);
+
+#pragma GCC visibility push(default)
+extern const char plugin_name[], plugin_type[];
+extern const uint32_t plugin_version;
+const char plugin_name[] = "tandem: shares of GPUs";
+const char plugin_type[] = "job_submit/tandem";
+const uint32_t plugin_version = SLURM_VERSION_NUMBER;
+int init(void);
+int fini(void);
+int job_submit(job_desc_msg_t *job, uint32_t uid, char **ret_message);
+int job_modify(job_desc_msg_t *job, struct job_record *record, uint32_t uid, char **ret_message);
+#pragma GCC visibility pop
+
+int init(void)
+{
+	return SLURM_SUCCESS;
+}
+
+int fini(void)
+{
+	return SLURM_SUCCESS;
+}
+
+/* The value of --tandem; NULL: it was not given. */
+static const char *option_of(const job_desc_msg_t *job)
+{
+	for (uint32_t k = 0; k < job->spank_job_env_size; k++) {
+		const char *variable = job->spank_job_env[k];
+
+		if (variable && !strncmp(variable, "SPANK_", 6))
+			variable += 6;
+		if (variable && !strncmp(variable, "TANDEM=", 7))
+			return variable + 7;
+	}
+	return NULL;
+}
+
+static int refuse(char **ret_message, const char *text)
+{
+	char message[TD_ERR_MSG_MAX + 16];
+
+	snprintf(message, sizeof(message), "--tandem: %s", text);
+	*ret_message = slurm_xstrdup(message);
+	return ESLURM_INVALID_GRES;
+}
+
+static bool asks_for(const job_desc_msg_t *job, const char *resource)
+{
+	const char *const wishes[] = {
+		job->tres_per_job, job->tres_per_node, job->tres_per_socket, job->tres_per_task};
+
+	for (size_t k = 0; k < sizeof(wishes) / sizeof(wishes[0]); k++)
+		if (wishes[k] && strstr(wishes[k], resource))
+			return true;
+	return false;
+}
+
+int job_submit(job_desc_msg_t *job, uint32_t uid, char **ret_message)
+{
+	const char *text = option_of(job);
+	struct td_slurm_spec spec;
+	struct td_err err = {0};
+	char *before = job->tres_per_node;
+	char wish[1024];
+
+	(void)uid;
+	if (!text)
+		return SLURM_SUCCESS;
+	if (td_slurm_spec_parse(text, &spec, &err))
+		return refuse(ret_message, err.msg);
+	if (asks_for(job, RESOURCE))
+		return refuse(ret_message,
+			"\"" RESOURCE "\" is counted by the option itself: leave it out of --gres");
+	if (asks_for(job, "gpu") || asks_for(job, "shard"))
+		return refuse(ret_message,
+			"whole GPUs and shards are counted apart from shares: ask for one kind");
+	if (snprintf(wish, sizeof(wish), "%s%sgres:" RESOURCE ":%u", before ? before : "",
+		    before ? "," : "", spec.hundredths) >= (int)sizeof(wish))
+		return refuse(ret_message, "--gres is too long");
+	job->tres_per_node = slurm_xstrdup(wish);
+	slurm_xfree_ptr(before);
+	return SLURM_SUCCESS;
+}
+
+int job_modify(job_desc_msg_t *job, struct job_record *record, uint32_t uid, char **ret_message)
+{
+	(void)job;
+	(void)record;
+	(void)uid;
+	(void)ret_message;
+	return SLURM_SUCCESS;
+}

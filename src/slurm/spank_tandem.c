@@ -1,0 +1,159 @@
+/*
+ * The SPANK plugin: --tandem of srun, sbatch and salloc, and the environment of a job's programs.
+ *
+ * A line of plugstack.conf loads it, with the paths of this node:
+ *
+ *   optional /usr/lib/tandem/spank_tandem.so lib=/usr/lib/tandem/libtandem.so socket=PATH
+ *
+ * srun, sbatch and salloc check the value and refuse a bad one with a sentence. They hand it to
+ * slurmctld in the job's control environment, where job_submit_tandem.so counts it. On the node
+ * slurmstepd sets the variables of libtandem.so before each task, so limits hold from the first
+ * call. All steps of a job on a node are one job to tandemd: its limits are for all together.
+ *
+ * Without the option nothing changes. A program that drops LD_PRELOAD runs without tandem.
+ */
+#include <slurm/spank.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "slurm/spec.h"
+
+#define PATH_LEN 1024
+
+#pragma GCC visibility push(default)
+extern const char plugin_name[], plugin_type[];
+extern const unsigned int plugin_version, spank_plugin_version;
+SPANK_PLUGIN(tandem, 1)
+int slurm_spank_init(spank_t spank, int argc, char **argv);
+int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv);
+int slurm_spank_task_init(spank_t spank, int argc, char **argv);
+#pragma GCC visibility pop
+
+static struct td_slurm_spec spec;
+static char text[TD_SLURM_SPEC_MAX]; /* "": the option was not given */
+
+static int take(int value, const char *argument, int remote)
+{
+	struct td_err err = {0};
+
+	(void)value;
+	if (td_slurm_spec_parse(argument, &spec, &err)) {
+		if (remote)
+			slurm_error("--tandem: %s", err.msg);
+		else
+			slurm_spank_log("--tandem: %s", err.msg);
+		return ESPANK_BAD_ARG;
+	}
+	snprintf(text, sizeof(text), "%s", argument);
+	return ESPANK_SUCCESS;
+}
+
+static struct spank_option option = {
+	.name = (char *)"tandem",
+	.arginfo = (char *)"SHARE[,mem=8Gi,class=guaranteed,...]",
+	.usage = (char *)"a part of a GPU, such as 0.5, shared by tandem",
+	.has_arg = 1,
+	.cb = take,
+};
+
+int slurm_spank_init(spank_t spank, int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	switch (spank_context()) {
+	case S_CTX_LOCAL:
+	case S_CTX_ALLOCATOR:
+	case S_CTX_REMOTE: return spank_option_register(spank, &option);
+	case S_CTX_ERROR:
+	case S_CTX_SLURMD:
+	case S_CTX_JOB_SCRIPT: break;
+	}
+	return ESPANK_SUCCESS;
+}
+
+int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	if (!*text || spank_context() == S_CTX_REMOTE)
+		return ESPANK_SUCCESS;
+	return spank_job_control_setenv(spank, "TANDEM", text, 1);
+}
+
+/* The value of NAME=value among the words of plugstack.conf; NULL. */
+static const char *argument_of(int argc, char **argv, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (int i = 0; i < argc; i++)
+		if (!strncmp(argv[i], name, len) && argv[i][len] == '=')
+			return argv[i] + len + 1;
+	return NULL;
+}
+
+static int set(spank_t spank, const char *name, const char *value)
+{
+	int r = spank_setenv(spank, name, value, 1);
+
+	if (r)
+		slurm_error("tandem: %s cannot be set: %s", name, spank_strerror(r));
+	return r;
+}
+
+static int preload(spank_t spank, const char *library)
+{
+	char others[PATH_LEN] = "", all[2 * PATH_LEN];
+	int r = spank_getenv(spank, "LD_PRELOAD", others, sizeof(others));
+
+	if (r && r != ESPANK_ENV_NOEXIST) {
+		slurm_error("tandem: LD_PRELOAD is too long");
+		return r;
+	}
+	if (strstr(others, library)) /* a step within a job that has it already */
+		return ESPANK_SUCCESS;
+	snprintf(all, sizeof(all), "%s%s%s", library, *others ? ":" : "", others);
+	return set(spank, "LD_PRELOAD", all);
+}
+
+/* Sets the job's name and number, by which tandem ps, the limits and the epilog know it. */
+static int name_job(spank_t spank)
+{
+	char name[64] = "slurm", id[32];
+	uint32_t job = 0;
+	int r;
+
+	r = spank_get_item(spank, S_JOB_ID, &job);
+	if (r) {
+		slurm_error("tandem: the number of the job is not known: %s", spank_strerror(r));
+		return r;
+	}
+	snprintf(id, sizeof(id), "slurm.%u", job);
+	(void)spank_getenv(spank, "SLURM_JOB_NAME", name, sizeof(name));
+	r = set(spank, "TANDEM_JOB", id);
+	return r ? r : set(spank, "TANDEM_NAME", name);
+}
+
+int slurm_spank_task_init(spank_t spank, int argc, char **argv)
+{
+	const char *library = argument_of(argc, argv, "lib"), *name;
+	const char *socket = argument_of(argc, argv, "socket");
+	char value[TD_SLURM_VALUE_MAX];
+	int r;
+
+	if (!*text)
+		return ESPANK_SUCCESS;
+	if (!library || *library != '/' || access(library, R_OK)) {
+		slurm_error("tandem: lib=%s in plugstack.conf is not a library that can be read",
+			library ? library : "");
+		return ESPANK_ERROR;
+	}
+	r = preload(spank, library);
+	r = r ? r : name_job(spank);
+	for (uint32_t k = 0; !r && (name = td_slurm_spec_variable(&spec, k, value)); k++)
+		r = set(spank, name, value);
+	if (!r && socket)
+		r = set(spank, "TANDEM_SOCKET", socket);
+	return r;
+}
