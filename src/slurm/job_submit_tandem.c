@@ -22,7 +22,7 @@
 
 struct job_record;
 
-/* Of slurmctld. */
+/* These are slurmctld's. */
 char *slurm_xstrdup(const char *text);
 void slurm_xfree_ptr(void *pointer);
 
