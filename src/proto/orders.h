@@ -44,8 +44,8 @@
  *     ORDERED whose number it does not know as news that it does not need, and decides anew.
  *   The supervisor dies. Its children die with it: each was started with PR_SET_PDEATHSIG SIGKILL,
  *     so that a kill of `tandem run` ends the job, as it does where `tandem run` becomes the
- *     command. The daemon sees the connection end, forgets the supervisor, and ends its order as
- *     refused.
+ *     command. A client of MPS gets SIGTERM first. The daemon sees the connection end, forgets
+ *     the supervisor, and ends its order as refused.
  *   The child dies. The supervisor sees it, and the order has got what it asked for. Without an
  *     order the supervisor does what its own options say.
  *   The connection ends and both live (a daemon that drops a peer): as if the daemon had died.

@@ -21,9 +21,9 @@ WAYS = [("pause", TERM, -TERM), ("pause", INT, -INT), ("sleep", TERM, -TERM), ("
 
 
 class Ending:
-    def __init__(self, world, way, tandem=True):
+    def __init__(self, world, way, tandem=True, options=()):
         self.reads = way == "ignore"
-        prefix = [SOFTGPU, "run", "--"] + ([TANDEM, "run", "--"] if tandem else [])
+        prefix = [SOFTGPU, "run", "--"] + ([TANDEM, "run", *options, "--"] if tandem else [])
         self.process = subprocess.Popen(
             [*prefix, PROGRAM], env=dict(world.environment, WAY=way), stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -81,6 +81,39 @@ def an_eviction_hangs_nobody():
         assert not suspicions(world), suspicions(world)
 
 
+def child_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children") as f:
+        for child in f.read().split():
+            with open(f"/proc/{child}/comm") as name:
+                if name.read().strip() == "mps_exit_test":
+                    return int(child)
+    return 0
+
+
+def is_there(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return f.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def the_death_of_its_supervisor_ends_it_and_hangs_nobody():
+    with MpsWorld() as world:
+        world.turn_on()
+        other = world.client()
+        for way in ("synchronise", "ignore"):
+            ending = Ending(world, way, options=("--restart", "on-failure"))
+            child = child_of(ending.process.pid)
+            assert child, way
+            ending.process.kill()
+            ending.process.wait(DEADLINE_S)
+            until(lambda: not is_there(child), "the program ends, too")
+            if way == "synchronise":
+                assert ask(other, f"run {HALF} 2")[0] == 0
+                assert not suspicions(world), suspicions(world)
+
+
 def one_with_too_much_to_do_is_let_go_of_by_the_server():
     with MpsWorld() as world:
         world.turn_on()
@@ -105,5 +138,6 @@ assert os.path.exists(PROGRAM)
 if __name__ == "__main__":
     run_cases([each_ends_as_it_would_have_and_hangs_nobody,
                the_ways_are_those_of_a_program_without_tandem, an_eviction_hangs_nobody,
+               the_death_of_its_supervisor_ends_it_and_hangs_nobody,
                one_with_too_much_to_do_is_let_go_of_by_the_server,
                one_that_cannot_be_caught_makes_mps_suspect], at_once=4)

@@ -21,8 +21,21 @@ void td_inherited_take(struct td_inherited *ret)
 	sigaction(SIGCHLD, &initial, &ret->child);
 }
 
+/*
+ * A client of MPS that is killed may hang the server. So it gets SIGTERM, which libtandem catches,
+ * and the witness kills it if it stays.
+ */
+static void set_death_signal(pid_t supervisor)
+{
+	prctl(PR_SET_PDEATHSIG, getenv("CUDA_MPS_PIPE_DIRECTORY") ? SIGTERM : SIGKILL);
+	/* The supervisor may have been killed before. */
+	if (getppid() != supervisor)
+		_exit(125);
+}
+
 static _Noreturn void become(char *const *argv, unsigned restarts,
-	const struct td_inherited *inherited, void (*prepare)(void), int started_fd)
+	const struct td_inherited *inherited, void (*prepare)(void), int started_fd,
+	pid_t supervisor)
 {
 	char text[16];
 	int error;
@@ -33,6 +46,7 @@ static _Noreturn void become(char *const *argv, unsigned restarts,
 	sigprocmask(SIG_SETMASK, &inherited->mask, NULL);
 	if (prepare)
 		prepare();
+	set_death_signal(supervisor);
 	execvp(argv[0], argv);
 	error = errno;
 	(void)!write(started_fd, "", 1);
@@ -55,7 +69,7 @@ int td_child_start(struct td_child *child, char *const *argv, unsigned restarts,
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (getppid() != supervisor)
 			_exit(125);
-		become(argv, restarts, inherited, prepare, ends[1]);
+		become(argv, restarts, inherited, prepare, ends[1], supervisor);
 	}
 	close(ends[1]);
 	if (child->pid > 0) {

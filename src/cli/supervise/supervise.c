@@ -112,8 +112,10 @@ static void start(struct supervisor *s)
 	int r = td_child_start(&s->child, s->options->argv, s->life.starts - 1, &s->inherited,
 		s->options->prepare);
 
-	if (!r)
+	if (!r) {
+		td_witness_program(&s->signals.witness, s->child.pid);
 		return;
+	}
 	complain("%s cannot be started: %s", s->options->argv[0], strerror(-r));
 	feed(s, &input);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +18,8 @@
 #define ANSWER_MS 1000
 /* How often a stopped program is looked at; its supervisor is stopped just as long. */
 #define LOOK_MS 200
+/* How long a program may outlive its supervisor: as long as what a job leaves behind (life.h). */
+#define ORPHAN_MS 10000
 
 /* -- in the witness -- */
 
@@ -34,10 +37,31 @@ static uint64_t collect(void)
 	return mask;
 }
 
-/* A question is the pid to watch, 0 for none, or -1 for the signals. */
+/* The program may be cleaning up, as it was told that its supervisor has died. */
+static _Noreturn void outlive(int program_fd)
+{
+	struct pollfd poll_fd = {program_fd, POLLIN, 0};
+
+	if (program_fd >= 0 && poll(&poll_fd, 1, ORPHAN_MS) <= 0)
+		(void)syscall(SYS_pidfd_send_signal, program_fd, SIGKILL, NULL, 0);
+	_exit(0);
+}
+
+static void know_program(int *program_fd, pid_t program)
+{
+	if (*program_fd >= 0)
+		close(*program_fd);
+	*program_fd = (int)syscall(SYS_pidfd_open, program, 0);
+}
+
+/*
+ * A question is the pid to watch, 0 for none, or -1 for the signals. A pid below -1 tells the
+ * program's.
+ */
 static _Noreturn void serve(int fd, pid_t supervisor)
 {
 	pid_t watched = 0;
+	int program_fd = -1;
 
 	for (;;) {
 		struct pollfd poll_fd = {fd, POLLIN, 0};
@@ -52,13 +76,16 @@ static _Noreturn void serve(int fd, pid_t supervisor)
 		if (r <= 0)
 			continue;
 		if (recv(fd, &said, sizeof(said), 0) != (ssize_t)sizeof(said))
-			_exit(0);
-		watched = said > 0 ? said : 0;
-		if (said >= 0)
+			outlive(program_fd);
+		if (said < -1)
+			know_program(&program_fd, -said);
+		else
+			watched = said > 0 ? said : 0;
+		if (said != -1)
 			continue;
 		mask = collect();
 		if (send(fd, &mask, sizeof(mask), MSG_NOSIGNAL) < 0)
-			_exit(0);
+			outlive(program_fd);
 	}
 }
 
@@ -87,7 +114,6 @@ int td_witness_start(struct td_witness *witness)
 		return -errno;
 	witness->pid = fork();
 	if (witness->pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		prctl(PR_SET_NAME, "tandem-witness");
 		if (getppid() != supervisor)
 			_exit(0);
@@ -131,6 +157,14 @@ void td_witness_watch(struct td_witness *witness, pid_t program)
 {
 	if (witness->pid)
 		(void)!send(witness->fd, &program, sizeof(program), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void td_witness_program(struct td_witness *witness, pid_t program)
+{
+	const pid_t told = -program;
+
+	if (witness->pid && program > 1)
+		(void)!send(witness->fd, &told, sizeof(told), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 void td_witness_end(struct td_witness *witness)

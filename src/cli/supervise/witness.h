@@ -3,6 +3,8 @@
  * (relay.h). While the supervisor is stopped beside its program, it also looks whether the program
  * still is, and continues the supervisor if not: nothing else would, if somebody continues or kills
  * the program alone.
+ *
+ * It outlives a supervisor that is killed, and kills the program if that stays (child.c).
  */
 #pragma once
 
@@ -21,5 +23,7 @@ int td_witness_start(struct td_witness *witness);
 uint64_t td_witness_ask(struct td_witness *witness);
 /* The supervisor is about to stop because `program` has; or goes on (0). */
 void td_witness_watch(struct td_witness *witness, pid_t program);
+/* The supervisor has started this program. */
+void td_witness_program(struct td_witness *witness, pid_t program);
 /* Ends it and waits for that. */
 void td_witness_end(struct td_witness *witness);
