@@ -35,17 +35,24 @@ class Nursery:
         self.world, self.chance = world, random.Random(f"{SEED} {number}")
         self.process = subprocess.Popen([*prefix, PROGRAM],
                                         env=dict(world.environment, WAY="nursery"),
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        bufsize=1)
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.text = b""
 
     def line(self):
-        ready, _, _ = select.select([self.process.stdout], [], [], DEADLINE_S)
-        assert ready, "never: a line of the nursery"
-        return self.process.stdout.readline().split()
+        while b"\n" not in self.text:
+            ready, _, _ = select.select([self.process.stdout], [], [], DEADLINE_S)
+            assert ready, "never: a line of the nursery"
+            more = os.read(self.process.stdout.fileno(), 4096)
+            assert more, "the nursery has ended"
+            self.text += more
+        line, self.text = self.text.split(b"\n", 1)
+        return line.decode().split()
 
     def one(self, way):
         """Starts one and ends it that way. Its status, or None: MPS has failed it before that."""
-        self.process.stdin.write((way if way in ("host", "exit", "device") else "run") + "\n")
+        own = way if way in ("host", "exit", "device") else "run"
+        self.process.stdin.write(f"{own}\n".encode())
+        self.process.stdin.flush()
         said = self.line()
         if said[0] != "ready":
             return None

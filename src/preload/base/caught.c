@@ -54,6 +54,7 @@ static td_sigaction_fn real_action = sigaction;
 static _Atomic uint32_t busy;          /* a lock, taken with all signals blocked */
 static struct sigaction seen[NUMBERS]; /* guarded by it: what the program has set */
 static _Atomic pid_t owner;            /* whose signals are caught; 0: nobody's */
+static _Atomic pid_t faulty;           /* the thread that has got the first, if that is a fault */
 static _Atomic int first;              /* that was caught */
 static _Atomic uint32_t parks, let_go; /* let_go: futex; the fault may be repeated */
 
@@ -153,7 +154,9 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	if (getpid() != atomic_load(&owner)) {
 		raise_by_default(number);
 	} else {
-		(void)atomic_compare_exchange_strong(&first, &none, number);
+		if (atomic_compare_exchange_strong(&first, &none, number) &&
+			td_caught_is_fault(number))
+			atomic_store(&faulty, (pid_t)syscall(SYS_gettid));
 		atomic_fetch_add(&td_caught_bell, 1);
 		td_futex_wake_all(&td_caught_bell, false);
 		if (atomic_load(&parks) || td_caught_is_fault(number) || ends_a_sleep(context))
@@ -283,6 +286,9 @@ int td_caught_send(pid_t tid)
 {
 	struct sigaction now;
 
+	/* It is in the handler already, and is to come back from there. */
+	if (tid == atomic_load(&faulty))
+		return 0;
 	/* SIGTERM may be the program's own by now. */
 	for (size_t i = 0; i < COUNT; i++)
 		if (table[i].how == FROM_OUTSIDE && !real_action(table[i].number, NULL, &now) &&
@@ -322,6 +328,7 @@ void td_caught_forked(void)
 			(void)real_action(table[i].number, &seen[table[i].number], NULL);
 	atomic_store(&owner, 0);
 	atomic_store(&first, 0);
+	atomic_store(&faulty, 0);
 	atomic_store(&parks, 0);
 	atomic_store(&busy, 0);
 }
