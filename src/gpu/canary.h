@@ -13,8 +13,11 @@ enum td_canary_status {
 	TD_CANARY_NO_DRIVER, /* it could not try: there is no driver, or no memory */
 };
 
-/* In that process. The environment says which server and which GPU. Waits for the GPU. */
-enum td_canary_status td_canary_run(void);
+/*
+ * In that process. The environment says which control daemon and which GPU. Under root it becomes
+ * the user, as each one has a server of his own, and others wait for that. Waits for the GPU.
+ */
+enum td_canary_status td_canary_run(uid_t uid);
 
-/* The argument by which a program is the canary instead of itself. */
+/* The argument by which a program is the canary instead of itself; the user's number follows. */
 #define TD_CANARY_ARGUMENT "--canary"

@@ -14,6 +14,7 @@ static void suspect(struct td_node *node, const struct td_process *process,
 
 	if (!client->mps)
 		return;
+	gpu->hang.uid = client->process->uid;
 	td_hang_died(&gpu->hang, now_ns);
 	snprintf(detail, sizeof(detail), "suspect: process %d %s", (int)process->pid, why);
 	td_node_gpu_event(
@@ -65,6 +66,7 @@ void td_hangs_look(struct td_node *node, uint64_t now_ns)
 
 		if (!client->mps || !meter || client->failed)
 			continue;
+		node->gpus[client->gpu].hang.uid = client->process->uid;
 		launched[client->gpu] += atomic_load(&meter->launches);
 		ended[client->gpu] += atomic_load(&meter->used_ns[client->slot]);
 	}

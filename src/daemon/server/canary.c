@@ -2,6 +2,7 @@
 #include "daemon/server/canary.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,10 +30,12 @@ static void forget(struct td_canary *canary)
 	canary->pid = 0;
 }
 
-static bool send_one(struct td_canary *canary, const struct td_mpsd *mps)
+static bool send_one(struct td_canary *canary, uint32_t uid, const struct td_mpsd *mps)
 {
-	char *arguments[] = {(char *)"tandemd", (char *)TD_CANARY_ARGUMENT, NULL};
+	char text[16];
+	char *arguments[] = {(char *)"tandemd", (char *)TD_CANARY_ARGUMENT, text, NULL};
 
+	snprintf(text, sizeof(text), "%u", uid);
 	if (td_mpsd_spawn(mps, "/proc/self/exe", arguments, &canary->pid))
 		return false;
 	canary->source.fd = (int)syscall(SYS_pidfd_open, canary->pid, 0);
@@ -86,7 +89,7 @@ uint64_t td_canary_turn(struct td_canary *canary, struct td_hang *hang,
 	if (mps->state == TD_MPSD_READY && canary->source.fd < 0 &&
 		td_hang_wants_canary(hang, now_ns)) {
 		td_hang_sent(hang, params, now_ns);
-		if (!send_one(canary, mps))
+		if (!send_one(canary, hang->uid, mps))
 			td_hang_canary(hang, params, TD_CANARY_FAILED, now_ns);
 	}
 	/* A server that is not ready is looked at when it is. */

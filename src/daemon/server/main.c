@@ -315,8 +315,8 @@ int main(int argc, char **argv)
 	int r;
 
 	/* The daemon's own child (server/canary.c): no option, as nobody else has a use for it. */
-	if (argc == 2 && !strcmp(argv[1], TD_CANARY_ARGUMENT))
-		return (int)td_canary_run();
+	if (argc == 3 && !strcmp(argv[1], TD_CANARY_ARGUMENT))
+		return (int)td_canary_run((uid_t)strtoul(argv[2], NULL, 10));
 	if (td_socket_path_typed(arguments.socket, sizeof(arguments.socket), &no_socket))
 		arguments.socket[0] = 0;
 	td_options_init(&server.node.options);
