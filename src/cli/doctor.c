@@ -163,6 +163,22 @@ static void check_locks(struct report *report)
 	}
 }
 
+/* The kernel's file may be there and not be readable, as without psi=1. */
+static void check_pressure(struct report *report)
+{
+	int fd = open("/proc/pressure/memory", O_RDONLY | O_CLOEXEC);
+	char byte;
+	bool has = fd >= 0 && read(fd, &byte, 1) == 1;
+
+	if (fd >= 0)
+		close(fd);
+	report_check(report, "pressure", true,
+		has ? "the kernel tells memory pressure, so memory.pressure can evict besteffort "
+		      "jobs"
+		    : "the kernel does not tell memory pressure (CONFIG_PSI, psi=1), so "
+		      "memory.pressure evicts nobody");
+}
+
 static void say_mps(void *arg, bool ok, const char *text)
 {
 	report_check(arg, "mps", ok, text);
@@ -301,6 +317,7 @@ int td_verb_doctor(int argc, char **argv)
 	check_daemon(&report);
 	check_locks(&report);
 	td_cli_check_mps(say_mps, &report);
+	check_pressure(&report);
 	check_environment(&report);
 	for (; at < argc; at++)
 		check_program(&report, argv[at]);

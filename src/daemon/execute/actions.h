@@ -73,6 +73,9 @@ void td_act_enter(struct td_node *node, struct td_act *act, enum td_action_state
 int td_actions_order(struct td_node *node, uid_t uid, const char *job, enum td_action_kind kind,
 	uint64_t now_ns, struct td_act **ret_acts, uint32_t *ret_count, struct td_err *err);
 
+/* The process's job is evicted, if it is a besteffort one. */
+void td_actions_evict(struct td_node *node, const struct td_process *process, uint64_t now_ns);
+
 /*
  * The MPS server of the GPU is about to be started anew: its clients' jobs are restarted, the online
  * ones first, where somebody can do that.

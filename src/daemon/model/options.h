@@ -35,6 +35,7 @@ struct td_options {
 	uint32_t contexts;       /* per GPU */
 	enum td_mps_option mps;
 	uint64_t mps_patience_ns, mps_window_ns;
+	uint32_t pressure_ppm;
 	struct td_muxflow_options muxflow;
 	char locks[108];              /* absolute, or "auto" */
 	char capacity[TD_LIMIT_TEXT]; /* as typed: a share is of each GPU's own size */

@@ -578,7 +578,7 @@ static void take_glance(struct td_server *server, uint64_t now_ns)
 uint64_t td_server_turn(void *arg, uint64_t now_ns)
 {
 	struct td_server *server = arg;
-	uint64_t wakeup, look_ns, sweep_ns, deaf_ns, mps_ns;
+	uint64_t wakeup, look_ns, sweep_ns, deaf_ns, mps_ns, pressure_ns;
 	struct td_list *it;
 
 	serve_peers(server);
@@ -610,6 +610,8 @@ uint64_t td_server_turn(void *arg, uint64_t now_ns)
 	wakeup = deaf_ns < wakeup ? deaf_ns : wakeup;
 	mps_ns = td_mps_table_turn(&server->mps, now_ns);
 	wakeup = mps_ns < wakeup ? mps_ns : wakeup;
+	pressure_ns = td_pressure_watch_turn(&server->pressure, &server->node, now_ns);
+	wakeup = pressure_ns < wakeup ? pressure_ns : wakeup;
 	sweep_ns = td_sweep_turn(&server->sweep, now_ns);
 	wakeup = sweep_ns < wakeup ? sweep_ns : wakeup;
 	td_list_for_each (it, &server->peers) {
@@ -670,6 +672,7 @@ int td_server_init(
 		td_log(TD_LOG_WARN,
 			"socket=%s.ipc %s: memory is shared within a network namespace only",
 			socket, strerror(-r));
+	td_pressure_watch_init(&server->pressure);
 	td_mps_table_init(&server->mps, loop, &server->node, socket);
 	td_watch_init(&server->watch, loop, server->node.options.sample_ns);
 	return td_loop_add(loop, &server->listener);

@@ -13,6 +13,7 @@
 #include "daemon/server/closer.h"
 #include "daemon/server/loop.h"
 #include "daemon/server/mps.h"
+#include "daemon/server/pressure.h"
 #include "daemon/server/sweep.h"
 #include "daemon/server/watch.h"
 
@@ -22,6 +23,7 @@ struct td_server {
 	struct td_watch watch;
 	struct td_gpu_locks gpu_locks;
 	struct td_mps_table mps;
+	struct td_pressure_watch pressure;
 	struct td_sweep sweep;
 	struct td_closer *closer;
 	struct td_source listener;
