@@ -91,6 +91,8 @@ static void run_batch(struct batcher *batcher, struct request **requests, uint32
 
 	for (uint32_t i = 0; i < count; i++)
 		inputs[i] = requests[i]->input;
+	if (batcher->kernel_ns)
+		network_occupy(&batcher->network, batcher->sms, batcher->kernel_ns);
 	network_run(&batcher->network, inputs, count, outputs);
 	note_answers(batcher, requests, count);
 	for (uint32_t i = 0; i < count; i++) {

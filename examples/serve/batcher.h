@@ -26,6 +26,8 @@ struct request {
 struct batcher {
 	struct network network;
 	uint64_t linger_ns; /* how long the first request of a batch waits for others */
+	uint64_t kernel_ns; /* each batch keeps so many SMs busy for that long */
+	unsigned sms;
 	pthread_mutex_t lock;
 	pthread_cond_t came;
 	/* Guarded by lock. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "cuda/types.h"
+#include "occupy/occupy.h"
 #include "serve_ptx.h"
 
 #define THREADS 128u
@@ -67,6 +68,8 @@ void network_init(struct network *network, uint32_t width, uint32_t layers, uint
 	must(cuModuleLoadData(&module, serve_ptx), "module");
 	must(cuModuleGetFunction(&function, module, "layer"), "layer");
 	network->function = function;
+	must(occupy_load(&function), "occupy");
+	network->occupy = function;
 	fill_weights(weights, width, layers);
 	must(cuMemAlloc_v2((CUdeviceptr *)&network->weights, matrices * sizeof(float)), "allocate");
 	must(cuMemcpyHtoD_v2(network->weights, weights, matrices * sizeof(float)), "copy");
@@ -87,6 +90,11 @@ static void launch_layer(struct network *network, uint32_t layer, uint32_t rows)
 
 	must(cuLaunchKernel(network->function, blocks, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL),
 		"launch");
+}
+
+void network_occupy(const struct network *network, unsigned sms, uint64_t ns)
+{
+	must(occupy_start(network->occupy, sms, ns), "launch");
 }
 
 void network_run(struct network *network, const float *inputs, uint32_t count, float *ret_outputs)

@@ -15,10 +15,14 @@ struct network {
 	uint64_t weights;    /* device addresses: the layers' matrices, one after the other */
 	uint64_t buffers[2]; /* in and out, exchanged after each layer */
 	float *rows;         /* on the host: batch_max rows */
+	void *occupy;        /* CUfunction: occupy.h */
 };
 
 /* Makes a context on device 0 and the weights, which are the same in each run. */
 void network_init(struct network *network, uint32_t width, uint32_t layers, uint32_t batch_max);
+
+/* Keeps that many SMs busy for that long, as a larger network would. It does not wait. */
+void network_occupy(const struct network *network, unsigned sms, uint64_t ns);
 
 /*
  * Runs `count` rows, at most batch_max. Row i is filled with inputs[i]; outputs[i] is the mean of

@@ -34,10 +34,10 @@ struct serve {
 	struct batcher batcher;
 	struct MHD_Daemon *http;
 	const char *name;
-	uint64_t port, objective_ns, linger_ns, width, layers, batch_max;
+	uint64_t port, objective_ns, linger_ns, width, layers, batch_max, kernel_ns, sms;
 };
 
-static struct serve serve = {.name = "serve", .width = 64, .layers = 4, .batch_max = 16};
+static struct serve serve = {.name = "serve", .width = 64, .layers = 4, .batch_max = 16, .sms = 1};
 static _Atomic bool is_ready;
 
 /* One HTTP exchange. */
@@ -217,13 +217,14 @@ static void completed(void *arg, struct MHD_Connection *connection, void **state
 
 static const char usage[] =
 	"usage: serve [--port N] [--name NAME] [--objective TIME] [--batch N] [--linger TIME]\n"
-	"             [--width N] [--layers N]\n"
+	"             [--width N] [--layers N] [--kernel TIME --sms N]\n"
 	"Answers http://127.0.0.1:PORT/infer?x=NUMBER with a small network on the GPU.\n"
 	"  --port N          0 (the default): any, which is printed\n"
 	"  --objective TIME  for the 99th percentile of its latency, told to tandem\n"
 	"  --batch N         the largest batch (16); --linger TIME: how long a batch waits for "
 	"more (0)\n"
-	"  --width N, --layers N  of the network (64, 4)\n";
+	"  --width N, --layers N  of the network (64, 4)\n"
+	"  --kernel TIME     each batch takes so much longer (0) on --sms N SMs (1)\n";
 
 enum {
 	OPTION_PORT = 256,
@@ -232,7 +233,9 @@ enum {
 	OPTION_BATCH,
 	OPTION_LINGER,
 	OPTION_WIDTH,
-	OPTION_LAYERS
+	OPTION_LAYERS,
+	OPTION_KERNEL,
+	OPTION_SMS
 };
 
 static const struct option options[] = {
@@ -243,6 +246,8 @@ static const struct option options[] = {
 	{"linger", required_argument, NULL, OPTION_LINGER},
 	{"width", required_argument, NULL, OPTION_WIDTH},
 	{"layers", required_argument, NULL, OPTION_LAYERS},
+	{"kernel", required_argument, NULL, OPTION_KERNEL},
+	{"sms", required_argument, NULL, OPTION_SMS},
 	{0},
 };
 
@@ -255,6 +260,8 @@ static int take_option(int c, struct td_err *err)
 	case OPTION_LINGER: return td_parse_duration(optarg, &serve.linger_ns, err);
 	case OPTION_WIDTH: return td_parse_u64(optarg, 1, NETWORK_WIDTH_MAX, &serve.width, err);
 	case OPTION_LAYERS: return td_parse_u64(optarg, 1, 64, &serve.layers, err);
+	case OPTION_KERNEL: return td_parse_duration(optarg, &serve.kernel_ns, err);
+	case OPTION_SMS: return td_parse_u64(optarg, 1, 1024, &serve.sms, err);
 	default: break;
 	}
 	if (!*optarg || strlen(optarg) > NAME_MAX_)
@@ -321,6 +328,8 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	batcher_init(&serve.batcher, serve.linger_ns);
+	serve.batcher.kernel_ns = serve.kernel_ns;
+	serve.batcher.sms = (unsigned)serve.sms;
 	if (listen_here())
 		return EXIT_FAILURE;
 	if (tandem_service(serve.name, serve.objective_ns, (uint32_t)serve.batch_max))

@@ -147,10 +147,10 @@ void td_rows_gpu(struct td_json *j, const struct td_msg_gpu *gpu)
 		td_json_u64(j, "accepts", gpu->accepts);
 		td_json_u64(j, "load_ppm", gpu->load_ppm);
 		td_json_u64(j, "besteffort_duty_ppm", gpu->duty_ppm);
-		if (gpu->sm_share_ppm)
-			td_json_u64(j, "besteffort_sm_share_ppm", gpu->sm_share_ppm);
 		td_json_u64(j, "overlimit_ns", gpu->overlimit_ns);
 	}
+	if (gpu->sm_share_ppm)
+		td_json_u64(j, "besteffort_sm_share_ppm", gpu->sm_share_ppm);
 	td_json_u64(j, "lost", gpu->known & TD_GPU_IS_LOST ? 1 : 0);
 	td_json_u64(j, "divided", gpu->known & TD_GPU_IS_DIVIDED ? 1 : 0);
 	if (gpu->known & TD_GPU_KNOWS_UTILISATION)

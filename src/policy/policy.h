@@ -169,6 +169,7 @@ struct td_client_view {
 		slack_ppm;
 	uint32_t core_ppm;        /* of a GPU's cores, demanded (DCUDA); may be more than one GPU */
 	uint32_t sm_activity_ppm; /* its own, measured or profiled */
+	uint32_t sm_need_ppm;     /* the SMs that are active while it runs, on average */
 	uint32_t sm_share_ppm;    /* that it was started with */
 	/* of a service, over the last window */
 	double rate_per_s;                /* of requests that arrive */
@@ -250,7 +251,10 @@ struct td_action {
 
 #define TD_ACTION_MAX TD_CLIENT_MAX /* enough for every policy */
 
-/* How fit a GPU is for work beside a protected job; for people and for schedulers. */
+/*
+ * How fit a GPU is for work beside a protected job; for people and for schedulers. sm_share_ppm
+ * holds where `known` does not, too.
+ */
 struct td_gpu_verdict {
 	bool known;        /* the policy judges GPUs */
 	bool accepts;      /* more besteffort work may be placed here */

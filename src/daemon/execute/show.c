@@ -42,6 +42,7 @@ void td_show_activity(struct td_node *node)
 
 		node->views[i].sm_activity_ppm =
 			td_metering_shown_ppm(node, client, client->activity.active_ppm);
+		node->views[i].sm_need_ppm = client->activity.known ? client->activity.need_ppm : 0;
 	}
 	for (uint32_t i = 0; i < node->gpu_count && td_metering_is_wanted(node); i++) {
 		const struct td_nvml_gpu *listed = td_gpus_find(node, node->gpus[i].uuid);

@@ -35,6 +35,21 @@ static uint64_t work_off(uint64_t *left_ns, uint64_t more_ns, uint64_t elapsed_n
 	return done;
 }
 
+/* By what it was charged, as work_off() may put the two off by different times. */
+static void find_need(struct td_activity *activity, uint64_t used_ns, uint64_t active_ns)
+{
+	double need, part = used_ns < TD_ACTIVITY_NEED_NS
+				    ? (double)used_ns / (double)TD_ACTIVITY_NEED_NS
+				    : 1;
+
+	if (!used_ns)
+		return;
+	need = active_ns < used_ns ? (double)active_ns / (double)used_ns * TD_PPM : TD_PPM;
+	if (activity->need_ppm)
+		need = activity->need_ppm + (need - activity->need_ppm) * part;
+	activity->need_ppm = need > 1 ? (uint32_t)need : 1;
+}
+
 bool td_activity_read(
 	struct td_activity *activity, const struct td_activity_counters *counters, uint64_t now_ns)
 {
@@ -51,6 +66,8 @@ bool td_activity_read(
 		elapsed_ns);
 	active = work_off(&activity->active_left_ns,
 		rise(counters->active_ns, activity->read.active_ns), elapsed_ns);
+	find_need(activity, rise(counters->used_ns, activity->read.used_ns),
+		rise(counters->active_ns, activity->read.active_ns));
 	core = rise(counters->core_ns, activity->read.core_ns);
 	core = least(core, elapsed_ns * (TD_ACTIVITY_CORES_MAX_PPM / TD_PPM));
 	activity->used_ns += used;

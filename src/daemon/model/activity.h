@@ -15,6 +15,8 @@
 
 /* Rates are means over at least this long (DCUDA III-C). */
 #define TD_ACTIVITY_WINDOW_NS 100000000ull
+/* The SMs that it needs while it runs are a mean over about this long of its own time. */
+#define TD_ACTIVITY_NEED_NS 200000000ull
 /* No program is taken to demand more than so many GPUs. */
 #define TD_ACTIVITY_CORES_MAX_PPM 16000000u
 
@@ -29,6 +31,7 @@ struct td_activity {
 	uint64_t used_left_ns, active_left_ns; /* charged, and not worked off yet */
 	bool known;                            /* there was a whole window: the rates are known */
 	uint32_t used_ppm, active_ppm, core_ppm;
+	uint32_t need_ppm; /* SMs that are active while it runs, lately; 0: it has not run */
 	/* Counters that never fall, whatever the program does. */
 	uint64_t used_ns, active_ns, core_ns;
 };

@@ -3,6 +3,15 @@
 
 #include "daemon/model/node.h"
 
+/* Under MPS the SMs that a program needs decide what others beside it get. */
+static bool has_mps(const struct td_node *node)
+{
+	for (uint32_t i = 0; i < node->gpu_count; i++)
+		if (node->gpu_views[i].mps == TD_MPS_ON)
+			return true;
+	return false;
+}
+
 bool td_metering_is_wanted(const struct td_node *node)
 {
 	switch (node->options.meter) {
@@ -10,7 +19,7 @@ bool td_metering_is_wanted(const struct td_node *node)
 	case TD_METER_OFF: return false;
 	case TD_METER_AUTO: break;
 	}
-	return node->policy->needs & (TD_HAS(SM_ACTIVITY) | TD_HAS(CORES));
+	return node->policy->needs & (TD_HAS(SM_ACTIVITY) | TD_HAS(CORES)) || has_mps(node);
 }
 
 /* As the gate page tells it. */
@@ -18,6 +27,17 @@ static bool is_measured(const struct td_node *node, const struct td_process *pro
 {
 	return process->meter && (td_metering_is_wanted(node) || process->pacing.duty_ppm ||
 					 process->pacing.window_ns);
+}
+
+/*
+ * A program that was started with a share of the SMs sees that many of them, and its library
+ * measures parts of those.
+ */
+static uint64_t of_gpu_ns(const struct td_node *node, const struct td_client *client, uint64_t ns)
+{
+	if (!client->sm_share_ppm || node->gpu_views[client->gpu].mps != TD_MPS_ON)
+		return ns;
+	return (uint64_t)((double)ns * client->sm_share_ppm / TD_PPM);
 }
 
 void td_metering_read(const struct td_node *node, struct td_client *client, uint64_t now_ns)
@@ -32,8 +52,10 @@ void td_metering_read(const struct td_node *node, struct td_client *client, uint
 	}
 	counters = (struct td_activity_counters){
 		atomic_load_explicit(&meter->used_ns[slot], memory_order_relaxed),
-		atomic_load_explicit(&meter->active_ns[slot], memory_order_relaxed),
-		atomic_load_explicit(&meter->core_ns[slot], memory_order_relaxed)};
+		of_gpu_ns(node, client,
+			atomic_load_explicit(&meter->active_ns[slot], memory_order_relaxed)),
+		of_gpu_ns(node, client,
+			atomic_load_explicit(&meter->core_ns[slot], memory_order_relaxed))};
 	(void)td_activity_read(&client->activity, &counters, now_ns);
 }
 
@@ -76,6 +98,9 @@ bool td_metering_of_gpu(const struct td_node *node, uint32_t gpu, uint32_t *ret_
 		const struct td_client *client = td_container_of(it, struct td_client, of_node);
 
 		if (client->gpu != gpu || client->process->phase == TD_PHASE_CLOSED)
+			continue;
+		/* It has just come, and its first window is not over. */
+		if (!client->activity.known && client->activity.read_ns)
 			continue;
 		if (!client->activity.known)
 			return false;

@@ -61,6 +61,7 @@ void td_tool_add_verdict(struct td_msg_gpu *gpu, const struct td_node *node, uin
 	const struct td_gpu_verdict *verdict = &node->verdicts[index];
 	uint64_t now_ns = td_time_now_ns();
 
+	gpu->sm_share_ppm = verdict->sm_share_ppm;
 	if (!verdict->known)
 		return;
 	snprintf(gpu->monitor, sizeof(gpu->monitor), "%s",
@@ -70,6 +71,5 @@ void td_tool_add_verdict(struct td_msg_gpu *gpu, const struct td_node *node, uin
 	gpu->accepts = verdict->accepts;
 	gpu->load_ppm = verdict->load_ppm;
 	gpu->duty_ppm = verdict->duty_ppm;
-	gpu->sm_share_ppm = verdict->sm_share_ppm;
 	gpu->overlimit_ns = verdict->until_ns > now_ns ? verdict->until_ns - now_ns : 0;
 }

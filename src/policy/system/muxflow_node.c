@@ -6,13 +6,13 @@
  *                 duty, accepts, evict <- td_muxflow_gpu_step(its figures, health)
  *   offline work: none where it is to be evicted, one workload elsewhere, and no new one where it
  *     is not accepted; with that duty, at most the memory quota, and the SMs that the online
- *     workloads leave by their own activity
+ *     workloads leave (sms.h)
  *   a GPU whose health has failed: its MPS server is reset, offline work is evicted, and the rest
  *     is restarted where somebody can do that, online jobs first
  *
  * A GPU without an online job has nothing to protect: its offline work has no bound. While the
  * figures are not known offline work stands still, but is not evicted: a GPU that cannot be watched
- * is not shared. Online work whose activity is not known leaves the floor of SMs. The clock's
+ * is not shared. Online work whose need is not known leaves the floor of SMs. The clock's
  * thresholds are parts of the highest clock of the GPU; where that is not known, there is no
  * correction by the clock.
  *
@@ -23,6 +23,7 @@
 #include "policy/node/admit.h"
 #include "policy/node/plans.h"
 #include "policy/node/share.h"
+#include "policy/node/sms.h"
 #include "policy/system/muxflow.h"
 
 #define PERIOD_NS 10000000ull   /* "milliseconds" (4.1) */
@@ -52,8 +53,8 @@ struct muxflow {
 /* The jobs on one GPU. */
 struct present {
 	bool online, offline;
-	uint32_t activity_ppm; /* of what is not offline; the whole GPU where it is not known */
-	uint32_t offline_ppm;  /* likewise, of what is; 0 where it is not known */
+	uint32_t offline_ppm; /* activity; 0 where it is not known */
+	uint32_t left_ppm;    /* of the SMs, for offline work; 0: there is no bound */
 	struct td_muxflow_params params;
 	enum td_health_state health;
 	struct td_muxflow_output output;
@@ -62,7 +63,7 @@ struct present {
 static struct present find_present(const struct td_view *view, uint32_t gpu)
 {
 	struct present present = {0};
-	uint64_t activity = 0, offline = 0;
+	uint64_t offline = 0;
 
 	for (uint32_t c = 0; c < view->client_count; c++) {
 		const struct td_client_view *client = &view->clients[c];
@@ -75,9 +76,8 @@ static struct present find_present(const struct td_view *view, uint32_t gpu)
 			continue;
 		}
 		present.online = true;
-		activity += client->sm_activity_ppm ? client->sm_activity_ppm : TD_PPM;
 	}
-	present.activity_ppm = activity < TD_PPM ? (uint32_t)activity : TD_PPM;
+	present.left_ppm = td_sms_left_ppm(view, gpu, TD_CLASS_GUARANTEED);
 	present.offline_ppm = offline < TD_PPM ? (uint32_t)offline : TD_PPM;
 	return present;
 }
@@ -214,12 +214,6 @@ static uint32_t places_of(const struct td_view *view, uint32_t gpu, const struct
 	return present->output.accepts || is_running(view, gpu);
 }
 
-/* The share of the SMs that the online work leaves; 0: there is none, so there is no bound. */
-static uint32_t left_ppm(const struct present *present)
-{
-	return present->online ? td_dynamic_sm_ppm(&present->params.sm, present->activity_ppm) : 0;
-}
-
 static void grant_offline(
 	const struct td_gpu_view *gpu, const struct present *present, struct td_grant *grant)
 {
@@ -228,7 +222,7 @@ static void grant_offline(
 	if (!present->online)
 		return;
 	grant->duty_ppm = duty_ppm ? duty_ppm : 1;
-	grant->sm_share_ppm = left_ppm(present);
+	grant->sm_share_ppm = present->left_ppm;
 	grant->limit_bytes = gpu->capacity_bytes / TD_PPM * present->params.memory_quota_ppm;
 }
 
@@ -273,7 +267,7 @@ static void judge(const struct muxflow *muxflow, const struct td_view *view,
 			.duty_ppm = here->online ? here->output.duty_ppm : TD_PPM,
 			.until_ns =
 				monitor->state == TD_SYSMONITOR_OVERLIMIT ? monitor->until_ns : 0,
-			.sm_share_ppm = left_ppm(here),
+			.sm_share_ppm = here->left_ppm,
 		};
 	}
 }

@@ -29,6 +29,7 @@
 #include "policy/node/guard.h"
 #include "policy/node/lock.h"
 #include "policy/node/plans.h"
+#include "policy/node/sms.h"
 #include "policy/node/trials.h"
 
 /*
@@ -182,6 +183,19 @@ static void watch_steps(const struct td_view *view, uint32_t gpu, const struct t
 	}
 }
 
+/*
+ * Under MPS a besteffort program that starts beside online ones gets the SMs that they leave, so
+ * that its kernels run at the same time as theirs and slow nobody down. A guaranteed job has no
+ * such bound for others: they have all of the GPU in its pauses.
+ */
+static void offer_sms(const struct td_view *view, struct td_plan *plan)
+{
+	for (uint32_t gpu = 0; plan->verdicts && gpu < view->gpu_count; gpu++)
+		if (view->gpus[gpu].mps == TD_MPS_ON)
+			plan->verdicts[gpu].sm_share_ppm =
+				td_sms_left_ppm(view, gpu, TD_CLASS_ONLINE);
+}
+
 static void tandem_policy_step(void *state, const struct td_policy_options *options,
 	const struct td_view *view, uint64_t now_ns, struct td_plan *plan)
 {
@@ -198,6 +212,7 @@ static void tandem_policy_step(void *state, const struct td_policy_options *opti
 	uint32_t besteffort_jobs[TD_GPU_MAX];
 
 	td_plan_from_lock(&tandem->lock, &rules, options, view, now_ns, plan);
+	offer_sms(view, plan);
 	if (view->has & TD_HAS(PRIORITY))
 		set_priorities(view, plan);
 	if (!(view->has & TD_HAS(DUTY)) || !options->enabled)

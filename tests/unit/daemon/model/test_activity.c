@@ -39,6 +39,19 @@ TEST(rates_are_the_parts_of_a_window)
 	CHECK_EQ(activity.core_ppm, PPM / 10);
 }
 
+TEST(the_need_of_sms_is_of_the_time_in_which_it_runs)
+{
+	begin();
+	CHECK(pass(100 * MS, 0, 0, 0));
+	CHECK_EQ(activity.need_ppm, 0);
+	CHECK(pass(100 * MS, 10 * MS, 7 * MS, 0));
+	CHECK_EQ(activity.need_ppm, 700000);
+	CHECK(pass(100 * MS, 0, 0, 0));
+	CHECK_EQ(activity.need_ppm, 700000);
+	CHECK(pass(100 * MS, 100 * MS, 30 * MS, 0));
+	CHECK_EQ(activity.need_ppm, 500000);
+}
+
 TEST(nothing_is_new_before_a_window_is_over)
 {
 	begin();

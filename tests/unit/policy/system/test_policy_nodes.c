@@ -169,7 +169,8 @@ TEST(muxflow_lets_one_offline_job_in_with_duty_quota_and_share)
 			      *a = add(2, 0, TD_CLASS_BESTEFFORT, 4 * GIB),
 			      *b = add(3, 0, TD_CLASS_BESTEFFORT, 4 * GIB);
 
-	service->sm_activity_ppm = 304000;
+	service->sm_activity_ppm = 100000;
+	service->sm_need_ppm = 304000;
 	for (int i = 0; i < 300; i++) {
 		node.now += 10 * MS;
 		step();

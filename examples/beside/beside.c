@@ -1,0 +1,190 @@
+/*
+ * Best-effort work for a demonstration: kernels of one length on some of the SMs, with gaps in
+ * which the host works. Two kernels are in flight, as in training.
+ *
+ * The work that has ended is counted in a file, over all runs of the program: a job that is evicted
+ * and started again adds to what it had done before.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/parse.h"
+#include "base/program.h"
+#include "base/time.h"
+#include "occupy/occupy.h"
+
+#define EXIT_USAGE 2
+#define IN_FLIGHT  2
+#define SMS_MAX    1024
+
+CUresult cuInit(unsigned flags);
+CUresult cuDeviceGet(CUdevice *device, int ordinal);
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
+CUresult cuCtxSetCurrent(CUcontext context);
+CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
+CUresult cuEventCreate(CUevent *event, unsigned flags);
+CUresult cuEventRecord(CUevent event, CUstream stream);
+CUresult cuEventSynchronize(CUevent event);
+CUresult cuGetErrorName(CUresult error, const char **name);
+
+struct beside {
+	uint64_t kernel_ns, gap_ns, for_ns, sms, bytes;
+	const char *count;
+};
+
+/* In the file. */
+struct done {
+	_Atomic uint64_t kernels, starts;
+};
+
+static const char usage[] =
+	"usage: beside [--kernel TIME] [--sms N] [--gap TIME] [--memory SIZE] [--for TIME]\n"
+	"              [--count FILE]\n"
+	"Runs kernels of that length on N SMs, one after the other, with a gap before each.\n"
+	"  --kernel TIME (10ms)  --sms N (40)  --gap TIME (0)  --memory SIZE (1Mi)\n"
+	"  --for TIME    how long (10s)\n"
+	"  --count FILE  two 64-bit numbers: kernels that have ended, and starts of the program\n";
+
+enum { OPTION_KERNEL = 256, OPTION_SMS, OPTION_GAP, OPTION_MEMORY, OPTION_FOR, OPTION_COUNT };
+
+static const struct option options[] = {
+	{"kernel", required_argument, NULL, OPTION_KERNEL},
+	{"sms", required_argument, NULL, OPTION_SMS},
+	{"gap", required_argument, NULL, OPTION_GAP},
+	{"memory", required_argument, NULL, OPTION_MEMORY},
+	{"for", required_argument, NULL, OPTION_FOR},
+	{"count", required_argument, NULL, OPTION_COUNT},
+	{0},
+};
+
+static int take_option(struct beside *b, int c, struct td_err *err)
+{
+	switch (c) {
+	case OPTION_KERNEL: return td_parse_duration(optarg, &b->kernel_ns, err);
+	case OPTION_SMS: return td_parse_u64(optarg, 1, SMS_MAX, &b->sms, err);
+	case OPTION_GAP: return td_parse_duration(optarg, &b->gap_ns, err);
+	case OPTION_MEMORY: return td_parse_size(optarg, 0, &b->bytes, err);
+	case OPTION_FOR: return td_parse_duration(optarg, &b->for_ns, err);
+	default: b->count = optarg; return 0;
+	}
+}
+
+static int parse(struct beside *b, int argc, char **argv, struct td_err *err)
+{
+	int c;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+		if (c == ':' || c == '?')
+			return td_refuse_option(c, argv, options, "beside --help", err);
+		if (td_check_optarg(argv, err) || take_option(b, c, err))
+			return -EINVAL;
+	}
+	if (optind < argc)
+		return td_err_set(err, -EINVAL, "\"%.64s\" is not an option: see beside --help",
+			argv[optind]);
+	return 0;
+}
+
+static void must(CUresult r, const char *what)
+{
+	const char *name = NULL;
+
+	if (!r)
+		return;
+	(void)cuGetErrorName(r, &name);
+	fprintf(stderr, "beside: %s: %s (%d)\n", what, name ? name : "?", r);
+	exit(1);
+}
+
+static struct done *map(const char *path)
+{
+	static struct done own;
+	void *at;
+	int fd;
+
+	if (!path)
+		return &own;
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	if (fd < 0 || ftruncate(fd, sizeof(own)) < 0)
+		goto err;
+	at = mmap(NULL, sizeof(own), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (at != MAP_FAILED)
+		return at;
+err:
+	fprintf(stderr, "beside: --count: %s: %s\n", path, strerror(errno));
+	exit(1);
+}
+
+static CUfunction begin(const struct beside *b, CUevent *events)
+{
+	CUcontext context;
+	CUdevice device;
+	CUfunction function;
+	CUdeviceptr memory;
+
+	must(cuInit(0), "cuInit");
+	must(cuDeviceGet(&device, 0), "device");
+	must(cuDevicePrimaryCtxRetain(&context, device), "context");
+	must(cuCtxSetCurrent(context), "context");
+	must(occupy_load(&function), "module");
+	if (b->bytes)
+		must(cuMemAlloc_v2(&memory, b->bytes), "allocate");
+	for (unsigned i = 0; i < IN_FLIGHT; i++)
+		must(cuEventCreate(&events[i], 0), "event");
+	return function;
+}
+
+static void work(const struct beside *b, struct done *done)
+{
+	CUevent events[IN_FLIGHT];
+	CUfunction function = begin(b, events);
+	uint64_t end_ns = td_time_now_ns() + b->for_ns;
+
+	atomic_fetch_add(&done->starts, 1);
+	for (uint64_t i = 0; td_time_now_ns() < end_ns; i++) {
+		CUevent event = events[i % IN_FLIGHT];
+
+		if (i >= IN_FLIGHT) {
+			must(cuEventSynchronize(event), "wait");
+			atomic_fetch_add(&done->kernels, 1);
+		}
+		if (b->gap_ns)
+			td_time_sleep_until_ns(td_time_now_ns() + b->gap_ns);
+		must(occupy_start(function, (unsigned)b->sms, b->kernel_ns), "launch");
+		must(cuEventRecord(event, NULL), "record");
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct beside b = {.kernel_ns = 10 * TD_NS_PER_MS,
+		.for_ns = 10 * TD_NS_PER_S,
+		.sms = 40,
+		.bytes = 1 << 20};
+	struct td_err err = {0};
+	struct done *done;
+
+	if (argc > 1 && td_asks_help(argv[1])) {
+		fputs(usage, stdout);
+		return 0;
+	}
+	if (parse(&b, argc, argv, &err)) {
+		fprintf(stderr, "beside: %s\n", err.msg);
+		return EXIT_USAGE;
+	}
+	done = map(b.count);
+	work(&b, done);
+	printf("{\"kernels\": %llu, \"starts\": %llu}\n", (unsigned long long)done->kernels,
+		(unsigned long long)done->starts);
+	return 0;
+}
