@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bounds.h"
 #include "base/err.h"
 #include "base/parse.h"
 #include "base/program.h"
@@ -114,11 +115,6 @@ enum {
 	FD_N = FD_VERBS + TD_VERB_RUNS
 };
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 static int timeout_ms(uint64_t wakeup_ns, uint64_t now_ns)
 {
 	uint64_t ms;
@@ -140,7 +136,7 @@ static int serve(struct td_http *http, int signals)
 
 		td_verb_turn(http->runs, now_ns, &by_verbs_ns);
 		td_http_turn(http, is_new, now_ns, &by_http_ns);
-		wakeup_ns = least(wakeup_ns, least(by_verbs_ns, by_http_ns));
+		wakeup_ns = td_min_u64(wakeup_ns, td_min_u64(by_verbs_ns, by_http_ns));
 		fds[FD_SIGNAL] = (struct pollfd){signals, POLLIN, 0};
 		fds[FD_HTTP] = (struct pollfd){td_http_fd(http), POLLIN, 0};
 		td_feed_fds(http->feed, fds + FD_FEED);

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/bounds.h"
 #include "base/parse.h"
 #include "base/time.h"
 #include "cli/supervise/child.h"
@@ -270,18 +271,13 @@ static int until_ms(uint64_t wake_ns)
 	return ms < 1000 * 1000 ? (int)ms : 1000 * 1000;
 }
 
-static uint64_t min_ns(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 static void wait_for_events(struct supervisor *s)
 {
 	struct pollfd fds[] = {{s->signals.fd, POLLIN, 0}, {s->child.started_fd, POLLIN, 0},
 		{s->link.fd, POLLIN, 0}, {s->link.ask_fd, POLLIN, 0}};
-	uint64_t wake_ns = min_ns(s->life.wake_ns, td_relay_wake_ns(&s->signals.relay));
+	uint64_t wake_ns = td_min_u64(s->life.wake_ns, td_relay_wake_ns(&s->signals.relay));
 
-	wake_ns = min_ns(wake_ns, td_link_wake_ns(&s->link));
+	wake_ns = td_min_u64(wake_ns, td_link_wake_ns(&s->link));
 	(void)poll(fds, sizeof(fds) / sizeof(*fds), until_ms(wake_ns));
 	if (fds[1].revents)
 		hear_start(s);

@@ -96,8 +96,8 @@ static struct td_client *client_of(const struct td_node *node, uint32_t id)
 	struct td_list *it;
 
 	td_list_for_each (it, &node->clients)
-		if (td_container_of(it, struct td_client, of_node)->id == id)
-			return td_container_of(it, struct td_client, of_node);
+		if (td_client_at(it)->id == id)
+			return td_client_at(it);
 	return NULL;
 }
 
@@ -355,8 +355,7 @@ void td_actions_restart_on(struct td_node *node, uint32_t gpu, uint64_t now_ns)
 
 	for (uint32_t class = 0; class < TD_CLASS_N; class ++) {
 		td_list_for_each (it, &node->clients) {
-			const struct td_client *client =
-				td_container_of(it, struct td_client, of_node);
+			const struct td_client *client = td_client_at(it);
 			const struct td_job *job = client->process->job;
 
 			if (client->gpu == gpu && client->mps && job->settings.class == class &&

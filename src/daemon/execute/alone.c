@@ -6,11 +6,6 @@
 #include "daemon/model/job.h"
 #include "daemon/model/node.h"
 
-static struct td_process *process_at(struct td_list *it)
-{
-	return td_container_of(it, struct td_process, of_node);
-}
-
 static bool is_on(const struct td_process *process, uint32_t gpu, unsigned *ret_gpus)
 {
 	struct td_list *it;
@@ -40,7 +35,7 @@ static uint32_t gather(const struct td_node *node, uint32_t gpu, struct td_alone
 	uint32_t count = 0;
 
 	td_list_for_each (it, &node->processes) {
-		struct td_process *process = process_at(it);
+		struct td_process *process = td_process_at(it);
 		unsigned gpus;
 
 		if (process->phase == TD_PHASE_CLOSED || process->stop.is || !process->wants ||
@@ -63,7 +58,7 @@ static void release(const struct td_node *node, uint32_t gpu)
 	struct td_list *it;
 
 	td_list_for_each (it, &node->processes) {
-		struct td_process *process = process_at(it);
+		struct td_process *process = td_process_at(it);
 		unsigned gpus;
 
 		if (is_on(process, gpu, &gpus) || !gpus)

@@ -45,11 +45,6 @@ static uint64_t left(uint64_t until_ns, uint64_t now_ns)
 	return until_ns > now_ns ? until_ns - now_ns : 0;
 }
 
-static struct td_process *process_at(struct td_list *it)
-{
-	return td_container_of(it, struct td_process, of_node);
-}
-
 static const char *reason_of(
 	const struct td_node *node, const struct td_act *act, char *buf, size_t len)
 {
@@ -83,7 +78,7 @@ static unsigned count_left(const struct td_node *node, const struct td_act *act)
 	struct td_list *it;
 
 	td_list_for_each (it, &node->processes)
-		count += is_to_end(act, process_at(it));
+		count += is_to_end(act, td_process_at(it));
 	return count;
 }
 
@@ -201,7 +196,7 @@ static void end_processes(struct td_node *node, struct td_act *act, uint64_t now
 	if (!act->ending.told)
 		begin_to_tell(node, act, now_ns);
 	td_list_for_each (it, &node->processes) {
-		struct td_process *process = process_at(it);
+		struct td_process *process = td_process_at(it);
 
 		if (!is_to_end(act, process))
 			continue;
@@ -217,8 +212,8 @@ static void forgive(struct td_node *node, const struct td_act *act)
 	struct td_list *it;
 
 	td_list_for_each (it, &node->processes)
-		if (is_to_end(act, process_at(it)))
-			process_at(it)->leave = (struct td_leave){0};
+		if (is_to_end(act, td_process_at(it)))
+			td_process_at(it)->leave = (struct td_leave){0};
 }
 
 /* -- the supervisor -- */

@@ -26,11 +26,6 @@
 
 #define HANDOVER_SMOOTHING 4
 
-static struct td_client *client_at(struct td_list *it)
-{
-	return td_container_of(it, struct td_client, of_node);
-}
-
 /* Not what its own soft limit keeps there: no policy can do anything about that. */
 static uint64_t host_bytes_shown(const struct td_client *client)
 {
@@ -55,7 +50,7 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 			td_abilities_show_gpu(node, node->gpus[i].uuid, &node->gpu_views[i]);
 	}
 	td_list_for_each (it, &node->clients) {
-		struct td_client *client = client_at(it);
+		struct td_client *client = td_client_at(it);
 		const struct td_process *process = client->process;
 
 		if (client->failed || process->stop.is) {
@@ -376,8 +371,9 @@ static void measure_handover(
 		if (!gpu->drained_ns)
 			continue;
 		td_list_for_each (other, &node->clients)
-			if (client_at(other)->gpu == client->gpu)
-				moved += client_at(other)->in_bytes + client_at(other)->out_bytes;
+			if (td_client_at(other)->gpu == client->gpu)
+				moved += td_client_at(other)->in_bytes +
+					 td_client_at(other)->out_bytes;
 		took = now_ns - gpu->drained_ns;
 		if (moved > gpu->drained_moved && gpu->handover_ns)
 			gpu->handover_ns +=
@@ -498,7 +494,7 @@ static void show_others(struct td_node *node)
 	struct td_list *it;
 
 	td_list_for_each (it, &node->clients) {
-		struct td_client *client = client_at(it);
+		struct td_client *client = td_client_at(it);
 		const struct td_job *job = client->process->job;
 		uint64_t bytes = 0;
 
@@ -531,7 +527,7 @@ static uint64_t expire_drains(struct td_node *node, uint64_t now_ns)
 	struct td_list *it;
 
 	td_list_for_each (it, &node->processes) {
-		struct td_process *process = td_container_of(it, struct td_process, of_node);
+		struct td_process *process = td_process_at(it);
 
 		if (process->stop.is)
 			continue;
@@ -551,7 +547,7 @@ static void pass_by_stopped(struct td_node *node)
 	struct td_list *it;
 
 	td_list_for_each (it, &node->clients) {
-		struct td_client *client = client_at(it);
+		struct td_client *client = td_client_at(it);
 
 		if (client->process->stop.is && !client->failed)
 			client->grant = (struct td_grant){
@@ -577,13 +573,12 @@ static uint64_t execute(struct td_node *node, uint64_t now_ns)
 	pass_by_stopped(node);
 	wakeup = td_soft_step(node, now_ns);
 	td_list_for_each (it, &node->processes)
-		step_gate(node, td_container_of(it, struct td_process, of_node), now_ns);
+		step_gate(node, td_process_at(it), now_ns);
 	lower_limits(node);
 	raise_limits(node);
 	pool_parts(node);
 	td_list_for_each (it, &node->processes)
-		opened |=
-			finish_gate(node, td_container_of(it, struct td_process, of_node), now_ns);
+		opened |= finish_gate(node, td_process_at(it), now_ns);
 	refused = td_need_step(node, now_ns);
 	/* A refused or newly opened client may say nothing that would cause the next step. */
 	return opened || refused ? now_ns : wakeup;

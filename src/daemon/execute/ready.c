@@ -54,7 +54,7 @@ bool td_ready_group(const struct td_node *node, uint32_t group)
 	struct td_list *it;
 
 	td_list_for_each (it, &node->processes) {
-		const struct td_process *process = td_container_of(it, struct td_process, of_node);
+		const struct td_process *process = td_process_at(it);
 
 		if (process->job->group != group || td_list_empty(&process->clients) ||
 			process->failed || process->stop.is || process->phase == TD_PHASE_OPEN)

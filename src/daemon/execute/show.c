@@ -11,7 +11,7 @@ uint64_t td_services_look(struct td_node *node, uint64_t now_ns)
 	struct td_list *it;
 
 	td_list_for_each (it, &node->processes) {
-		struct td_process *process = td_container_of(it, struct td_process, of_node);
+		struct td_process *process = td_process_at(it);
 
 		if (!process->service)
 			continue;

@@ -60,7 +60,7 @@ static const struct td_process *find_stopped(
 	struct td_list *it;
 
 	td_list_for_each (it, &node->processes) {
-		const struct td_process *other = td_container_of(it, struct td_process, of_node);
+		const struct td_process *other = td_process_at(it);
 
 		if (other->stop.is && other->job != process->job && shares_gpu(other, process) &&
 			has_memory(other))
@@ -81,7 +81,7 @@ static const struct td_process *find_holder(
 
 	*ret_before = 0;
 	td_list_for_each (it, &node->processes) {
-		const struct td_process *other = td_container_of(it, struct td_process, of_node);
+		const struct td_process *other = td_process_at(it);
 
 		if (other->job == process->job || !shares_gpu(other, process))
 			continue;
@@ -104,7 +104,7 @@ bool td_facts_is_waited_for(
 	struct td_list *it;
 
 	td_list_for_each (it, &node->processes) {
-		const struct td_process *other = td_container_of(it, struct td_process, of_node);
+		const struct td_process *other = td_process_at(it);
 
 		if (other->job != process->job && other->phase == TD_PHASE_CLOSED && other->wants &&
 			!other->stop.is && !other->job->settings.paused && !other->failed &&

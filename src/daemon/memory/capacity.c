@@ -21,6 +21,7 @@
  */
 #include "daemon/memory/capacity.h"
 
+#include "base/bounds.h"
 #include "base/time.h"
 #include "daemon/memory/fixed.h"
 #include "daemon/memory/quota.h"
@@ -38,11 +39,6 @@
 #define FIRST_SHARE 16
 /* For a context that is yet to come there is no more than this part of the device. */
 #define CONTEXT_PART 32
-
-static struct td_client *client_at(struct td_list *it)
-{
-	return td_container_of(it, struct td_client, of_node);
-}
 
 void td_capacity_tell(struct td_node *node, const struct td_client *client)
 {
@@ -62,8 +58,8 @@ static void tell_all(struct td_node *node, uint32_t index)
 	struct td_list *it;
 
 	td_list_for_each (it, &node->clients)
-		if (client_at(it)->gpu == index)
-			td_capacity_tell(node, client_at(it));
+		if (td_client_at(it)->gpu == index)
+			td_capacity_tell(node, td_client_at(it));
 }
 
 /*
@@ -87,9 +83,9 @@ static uint64_t reserved_bytes(const struct td_node *node, uint32_t index)
 	struct td_list *it;
 
 	td_list_for_each (it, &node->clients) {
-		uint64_t overhead = client_at(it)->overhead_bytes;
+		uint64_t overhead = td_client_at(it)->overhead_bytes;
 
-		if (client_at(it)->gpu != index)
+		if (td_client_at(it)->gpu != index)
 			continue;
 		clients++;
 		bytes += overhead;
@@ -128,7 +124,7 @@ static uint64_t unknown_bytes(const struct td_node *node, uint32_t index, uint64
 
 	*ret_clients = 0;
 	td_list_for_each (it, &node->clients) {
-		const struct td_client *client = client_at(it);
+		const struct td_client *client = td_client_at(it);
 
 		if (client->gpu != index)
 			continue;
@@ -183,15 +179,10 @@ void td_capacity_leave(struct td_node *node, uint32_t index)
 	struct td_list *it;
 
 	td_list_for_each (it, &node->clients)
-		others += client_at(it)->gpu == index;
+		others += td_client_at(it)->gpu == index;
 	gpu->reserve_bytes = gpu->reserve_bytes / (others + 1) * others;
 	gpu->shortage_lasts_ns = 0;
 	td_capacity_update(node, index);
-}
-
-static uint64_t max_bytes(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
 }
 
 /* The bytes that it keeps whatever its limit says: behind an open gate all that it has. */
@@ -204,12 +195,12 @@ static uint64_t kept_bytes(const struct td_client *client)
 
 static bool gives_back(const struct td_client *client)
 {
-	uint64_t kept = kept_bytes(client), limit = max_bytes(client->device.told, kept);
+	uint64_t kept = kept_bytes(client), limit = td_max_u64(client->device.told, kept);
 
 	if (client->process->stop.is)
 		return false;
 	return client->process->phase == TD_PHASE_DRAINING ||
-	       max_bytes(client->grant.limit_bytes, kept) < client->device.told ||
+	       td_max_u64(client->grant.limit_bytes, kept) < client->device.told ||
 	       limit < client->device.believed || limit < client->device.used;
 }
 
@@ -218,7 +209,7 @@ bool td_capacity_is_settled(const struct td_node *node, uint32_t index)
 	struct td_list *it;
 
 	td_list_for_each (it, &node->clients) {
-		const struct td_client *client = client_at(it);
+		const struct td_client *client = td_client_at(it);
 
 		if (client->gpu == index && gives_back(client))
 			return false;

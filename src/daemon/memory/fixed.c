@@ -32,7 +32,7 @@ void td_fixed_gather(const struct td_node *node, uint64_t *ret_sums)
 
 	memset(ret_sums, 0, TD_GPU_MAX * sizeof(ret_sums[0]));
 	td_list_for_each (it, &node->clients) {
-		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+		const struct td_client *client = td_client_at(it);
 
 		ret_sums[client->gpu] += td_fixed_bytes(client);
 	}

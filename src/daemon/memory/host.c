@@ -1,6 +1,7 @@
 /* See host.h. */
 #include "daemon/memory/host.h"
 
+#include "base/bounds.h"
 #include "base/time.h"
 #include "daemon/model/node.h"
 #include "proto/words.h"
@@ -8,24 +9,9 @@
 /* How long a process that does not answer is waited for. */
 #define PATIENCE_NS TD_NS_PER_S
 
-static uint64_t max_bytes(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
-static struct td_process *process_at(struct td_list *it)
-{
-	return td_container_of(it, struct td_process, of_node);
-}
-
 void td_host_init(struct td_host_part *part)
 {
 	*part = (struct td_host_part){.holding.told = TD_UNBOUNDED};
-}
-
-static uint64_t min_bytes(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
 }
 
 /*
@@ -55,19 +41,19 @@ static uint64_t uses(const struct td_process *process)
 	if (process->backend != TD_BACKEND_SWAP)
 		return 0;
 	/* It does not say before it has a bound. */
-	return process->host.speaks ? min_bytes(process->host.used_bytes, most) : host_bytes;
+	return process->host.speaks ? td_min_u64(process->host.used_bytes, most) : host_bytes;
 }
 
 static uint64_t wants(const struct td_process *process)
 {
-	return min_bytes(max_bytes(process->host.wanted_bytes, process->host.used_bytes),
+	return td_min_u64(td_max_u64(process->host.wanted_bytes, process->host.used_bytes),
 		demanded(process, NULL));
 }
 
 /* The bytes that cannot be called back. */
 static uint64_t keeps(const struct td_process *process)
 {
-	return max_bytes(uses(process), min_bytes(wants(process), process->host.holding.told));
+	return td_max_u64(uses(process), td_min_u64(wants(process), process->host.holding.told));
 }
 
 static bool is_short(const struct td_process *process)
@@ -96,10 +82,10 @@ static uint64_t doubt_ns(const struct td_node *node, uint64_t now_ns)
 	struct td_list *it;
 
 	td_list_for_each (it, &node->processes) {
-		const struct td_process *process = process_at(it);
+		const struct td_process *process = td_process_at(it);
 
 		if (is_in_doubt(process))
-			until = max_bytes(until, process->host.bound_ns + PATIENCE_NS);
+			until = td_max_u64(until, process->host.bound_ns + PATIENCE_NS);
 	}
 	return until > now_ns ? until : 0;
 }
@@ -160,7 +146,7 @@ static bool call_back(struct step *step, const struct td_process *lacking)
 	struct td_list *it;
 
 	td_list_for_each (it, &step->node->processes) {
-		struct td_process *process = process_at(it);
+		struct td_process *process = td_process_at(it);
 		struct td_host_part *part = &process->host;
 
 		if (process == lacking || !part->speaks || is_short(process) || process->stop.is)
@@ -183,11 +169,12 @@ static void answer(struct step *step, struct td_process *process, uint64_t bytes
 /* Its question is put off, until then or for as long as anybody is waited for. */
 static bool put_off(struct step *step, const struct td_host_part *part, uint64_t until_ns)
 {
-	uint64_t at = part->asked_ns ? min_bytes(until_ns, part->asked_ns + PATIENCE_NS) : until_ns;
+	uint64_t at =
+		part->asked_ns ? td_min_u64(until_ns, part->asked_ns + PATIENCE_NS) : until_ns;
 
 	if (at <= step->now_ns)
 		return false;
-	step->wakeup_ns = min_bytes(step->wakeup_ns, at);
+	step->wakeup_ns = td_min_u64(step->wakeup_ns, at);
 	return true;
 }
 
@@ -206,8 +193,8 @@ static bool serve(struct step *step, struct td_process *process)
 		return true;
 	left = td_account_left(&step->account);
 	own = td_holding_charge(&part->holding);
-	most = max_bytes(part->holding.told, own > UINT64_MAX - left ? own : own + left);
-	bytes = min_bytes(wants(process), most);
+	most = td_max_u64(part->holding.told, own > UINT64_MAX - left ? own : own + left);
+	bytes = td_min_u64(wants(process), most);
 	if (bytes == wants(process)) {
 		answer(step, process, bytes);
 		return false;
@@ -224,7 +211,7 @@ static void release(struct step *step)
 	struct td_list *it;
 
 	td_list_for_each (it, &step->node->processes) {
-		struct td_process *process = process_at(it);
+		struct td_process *process = td_process_at(it);
 
 		if (process->host.lacks)
 			tell(step, process, process->host.holding.told, false);
@@ -247,7 +234,7 @@ static void begin(struct step *step)
 	struct td_list *it;
 
 	td_list_for_each (it, &step->node->processes) {
-		struct td_process *process = process_at(it);
+		struct td_process *process = td_process_at(it);
 		struct td_holding *holding = &process->host.holding;
 		bool bounded = holding->told != TD_UNBOUNDED;
 
@@ -279,8 +266,8 @@ uint64_t td_host_step(struct td_node *node, uint64_t now_ns)
 		return TD_NEVER;
 	step.doubt_ns = doubt_ns(node, now_ns);
 	td_list_for_each (it, &node->processes)
-		if (process_at(it)->backend == TD_BACKEND_SWAP)
-			lacks |= serve(&step, process_at(it));
+		if (td_process_at(it)->backend == TD_BACKEND_SWAP)
+			lacks |= serve(&step, td_process_at(it));
 	if (!lacks)
 		release(&step);
 	return step.wakeup_ns;

@@ -11,11 +11,6 @@
 #include "daemon/model/node.h"
 #include "proto/words.h"
 
-static struct td_client *client_at(struct td_list *it)
-{
-	return td_container_of(it, struct td_client, of_node);
-}
-
 /*
  * Until then others' memory may find a place on the host. It is a bound of all questions together:
  * a program that asks again after a refusal does not wait anew.
@@ -223,8 +218,8 @@ static void ask_others(struct td_node *node, const struct td_client *needing, ui
 	if (td_quota_need(node, needing, now_ns) == TD_QUOTA_FITS)
 		return;
 	td_list_for_each (it, &node->clients)
-		if (td_quota_is_stale(client_at(it), needing))
-			td_node_tell(node, client_at(it), client_at(it)->device.told);
+		if (td_quota_is_stale(td_client_at(it), needing))
+			td_node_tell(node, td_client_at(it), td_client_at(it)->device.told);
 }
 
 /* Notes since when it waits for others' stranded memory: from its first question that did. */
@@ -248,13 +243,13 @@ bool td_need_step(struct td_node *node, uint64_t now_ns)
 	struct td_list *it;
 
 	td_list_for_each (it, &node->clients)
-		if (waits(client_at(it)))
-			ask_others(node, client_at(it), now_ns);
+		if (waits(td_client_at(it)))
+			ask_others(node, td_client_at(it), now_ns);
 	td_list_for_each (it, &node->clients) {
-		if (!waits(client_at(it)))
+		if (!waits(td_client_at(it)))
 			continue;
-		note_stranded(node, client_at(it), now_ns);
-		refused |= answer(node, client_at(it), now_ns);
+		note_stranded(node, td_client_at(it), now_ns);
+		refused |= answer(node, td_client_at(it), now_ns);
 	}
 	return refused;
 }
@@ -265,7 +260,7 @@ uint64_t td_need_deadline_ns(const struct td_node *node, uint64_t now_ns)
 	struct td_list *it;
 
 	td_list_for_each (it, &node->clients) {
-		const struct td_client *client = client_at(it);
+		const struct td_client *client = td_client_at(it);
 
 		if (!waits(client))
 			continue;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bounds.h"
 #include "base/time.h"
 #include "daemon/memory/capacity.h"
 #include "daemon/memory/fixed.h"
@@ -93,24 +94,19 @@ static bool all_still(const struct td_process *process)
 	return true;
 }
 
-static uint64_t min_bytes(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 static void observe(struct td_client *client, uint64_t used_bytes, uint64_t most_bytes)
 {
 	/* NVML does not charge it with unified memory (docs/decisions/0007). */
 	uint64_t charged = client->device.used - client->managed_bytes,
 		 bytes = used_bytes > charged ? used_bytes - charged : 0;
 	/* This sample was taken after the last one was looked at: it is of what was known then. */
-	uint64_t imported = min_bytes(client->seen.next_imported_bytes, client->imported_bytes);
+	uint64_t imported = td_min_u64(client->seen.next_imported_bytes, client->imported_bytes);
 
-	bytes = min_bytes(bytes, most_bytes);
+	bytes = td_min_u64(bytes, most_bytes);
 	if (client->seen.valid && client->seen.charged_bytes == charged) {
-		client->overhead_bytes = min_bytes(bytes, client->seen.overhead_bytes);
+		client->overhead_bytes = td_min_u64(bytes, client->seen.overhead_bytes);
 		client->overhead_known = true;
-		client->overhead_imported_bytes = min_bytes(imported, client->seen.imported_bytes);
+		client->overhead_imported_bytes = td_min_u64(imported, client->seen.imported_bytes);
 	}
 	client->seen.valid = true;
 	client->seen.charged_bytes = charged;
@@ -127,7 +123,7 @@ void td_overhead_seen(struct td_node *node, const struct td_nvml_gpu *gpus,
 
 	sort_by_pid(&said, gpus, uses, count);
 	td_list_for_each (it, &node->clients) {
-		struct td_client *client = td_container_of(it, struct td_client, of_node);
+		struct td_client *client = td_client_at(it);
 		const struct td_nvml_use *use = find(node, client, &said);
 
 		if (use && all_still(client->process))
@@ -145,10 +141,10 @@ void td_overhead_doubt(struct td_client *client, uint64_t bytes)
 {
 	uint64_t known = client->overhead_imported_bytes;
 
-	known -= min_bytes(bytes, known);
+	known -= td_min_u64(bytes, known);
 	client->overhead_imported_bytes = known;
-	client->seen.imported_bytes = min_bytes(client->seen.imported_bytes, known);
-	client->seen.next_imported_bytes = min_bytes(client->seen.next_imported_bytes, known);
+	client->seen.imported_bytes = td_min_u64(client->seen.imported_bytes, known);
+	client->seen.next_imported_bytes = td_min_u64(client->seen.next_imported_bytes, known);
 }
 
 void td_overhead_given_up(struct td_node *node, const struct td_client *by, uint64_t bytes)
@@ -156,7 +152,7 @@ void td_overhead_given_up(struct td_node *node, const struct td_client *by, uint
 	struct td_list *it;
 
 	td_list_for_each (it, &node->clients) {
-		struct td_client *client = td_container_of(it, struct td_client, of_node);
+		struct td_client *client = td_client_at(it);
 
 		if (client == by || client->gpu != by->gpu || !client->imported_bytes ||
 			client->process->uid != by->process->uid || !bytes)
@@ -187,7 +183,7 @@ static bool is_overdue(const struct td_node *node, const struct td_client *clien
 	struct td_list *it;
 
 	td_list_for_each (it, &node->clients) {
-		const struct td_client *other = td_container_of(it, struct td_client, of_node);
+		const struct td_client *other = td_client_at(it);
 
 		if (other->needs && other->process->job == client->process->job &&
 			other->gpu == client->gpu && now_ns >= td_quota_deadline_ns(other))
@@ -202,7 +198,7 @@ uint64_t td_overhead_step(struct td_node *node, uint64_t now_ns)
 	struct td_list *it;
 
 	td_list_for_each (it, &node->clients) {
-		struct td_client *client = td_container_of(it, struct td_client, of_node);
+		struct td_client *client = td_client_at(it);
 
 		client->imported_ns = client->has_news ? now_ns : client->imported_ns;
 		client->has_news = false;
@@ -212,7 +208,7 @@ uint64_t td_overhead_step(struct td_node *node, uint64_t now_ns)
 		if (is_overdue(node, client, now_ns))
 			client->unseen_bytes = 0;
 		until = client->imported_ns + PATIENCE_NS;
-		wakeup = min_bytes(until, wakeup);
+		wakeup = td_min_u64(until, wakeup);
 	}
 	return wakeup;
 }
@@ -222,7 +218,7 @@ uint64_t td_overhead_wants_ns(const struct td_node *node, uint64_t sampled_ns, u
 	struct td_list *it;
 
 	td_list_for_each (it, &node->clients) {
-		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+		const struct td_client *client = td_client_at(it);
 		const struct td_job_settings *settings = &client->process->job->settings;
 
 		if ((*settings->mem || *settings->mem_soft) && has_news(client, now_ns))

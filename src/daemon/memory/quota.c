@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/bounds.h"
 #include "base/parse.h"
 #include "base/time.h"
 #include "daemon/memory/capacity.h"
@@ -16,21 +17,6 @@
 #define PATIENCE_NS TD_NS_PER_S
 /* The processes of a job together hold this part of its free bytes in advance. */
 #define ADVANCE_PART 2
-
-static uint64_t sub(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
-static uint64_t max_bytes(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
-static uint64_t min_bytes(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 uint64_t td_quota_bytes(
 	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu)
@@ -59,7 +45,7 @@ static uint64_t limit_of(const struct td_node *node, const struct td_job *job, u
 
 	return limit == UINT64_MAX
 		       ? limit
-		       : sub(limit, job->on[gpu].overhead_bytes + job->on[gpu].unseen_bytes);
+		       : td_sub_sat(limit, job->on[gpu].overhead_bytes + job->on[gpu].unseen_bytes);
 }
 
 /* The bytes that lie on the host by a GRANT of so much on the device. */
@@ -69,7 +55,8 @@ static uint64_t lying_bytes(const struct td_client *client, uint64_t device_byte
 		return 0;
 	if (client->process->phase == TD_PHASE_OPEN)
 		return client->host_bytes;
-	return client->told_gate == TD_GATE_OPEN ? sub(client->demanded_bytes, device_bytes) : 0;
+	return client->told_gate == TD_GATE_OPEN ? td_sub_sat(client->demanded_bytes, device_bytes)
+						 : 0;
 }
 
 /* The bytes that it has beside those that the plan's limit on the device is about. */
@@ -96,7 +83,7 @@ static uint64_t stranded_bytes(const struct td_client *client)
 	return client->failed || client->process->stop.is ||
 			       client->process->backend == TD_BACKEND_PLAIN
 		       ? 0
-		       : min_bytes(client->stranded_bytes, td_fixed_bytes(client));
+		       : td_min_u64(client->stranded_bytes, td_fixed_bytes(client));
 }
 
 /* True: it is let in, so a part of its memory can lie on the host. Others wait for room for all. */
@@ -131,7 +118,7 @@ void td_quota_gather(struct td_node *node)
 		job->asks = job->is_in = false;
 	}
 	td_list_for_each (it, &node->clients) {
-		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+		const struct td_client *client = td_client_at(it);
 		struct td_job *job = client->process->job;
 
 		job->on[client->gpu].demanded_bytes += client->demanded_bytes;
@@ -212,14 +199,14 @@ void td_quota_check(const struct td_node *node)
 	for (uint32_t i = 0; i < node->gpu_count; i++)
 		assert(node->gpus[i].account.charged == charged[i]);
 	td_list_for_each (it, &node->processes)
-		check_holding(&td_container_of(it, struct td_process, of_node)->host.holding);
+		check_holding(&td_process_at(it)->host.holding);
 #endif
 }
 
 /* A promise may be in the last report already: it is not granted twice. */
 static uint64_t has_surely(const struct td_client *client)
 {
-	return sub(client->total.used, client->promised_bytes);
+	return td_sub_sat(client->total.used, client->promised_bytes);
 }
 
 uint64_t td_quota_room(const struct td_client *client)
@@ -228,7 +215,7 @@ uint64_t td_quota_room(const struct td_client *client)
 	uint64_t room = td_account_room(account, &client->total);
 
 	/* A lowered limit takes nothing away that it has. */
-	return room == TD_UNBOUNDED ? room : max_bytes(room, has_surely(client));
+	return room == TD_UNBOUNDED ? room : td_max_u64(room, has_surely(client));
 }
 
 /* All that it may have, wherever that is. */
@@ -241,14 +228,14 @@ static uint64_t part_of(const struct td_client *client)
 	if (limit == UINT64_MAX)
 		return limit;
 	if (job->on[client->gpu].clients == 1)
-		return max_bytes(limit, demanded);
+		return td_max_u64(limit, demanded);
 	if (client->needs)
 		demanded += client->need_bytes;
 	if (job->on[client->gpu].needs)
 		return demanded;
-	advance =
-		sub(limit, job->on[client->gpu].demanded_bytes + job->on[client->gpu].paged_bytes) /
-		(ADVANCE_PART * job->on[client->gpu].clients);
+	advance = td_sub_sat(limit,
+			  job->on[client->gpu].demanded_bytes + job->on[client->gpu].paged_bytes) /
+		  (ADVANCE_PART * job->on[client->gpu].clients);
 	/* Its part is not changed for little. */
 	if (has >= demanded + advance / 2 && has <= demanded + 2 * advance)
 		return has;
@@ -257,12 +244,12 @@ static uint64_t part_of(const struct td_client *client)
 
 uint64_t td_quota_limit(const struct td_client *client)
 {
-	return sub(td_quota_room(client), beside(client));
+	return td_sub_sat(td_quota_room(client), beside(client));
 }
 
 uint64_t td_quota_plan(const struct td_client *client, uint64_t planned_bytes)
 {
-	return min_bytes(planned_bytes, sub(part_of(client), beside(client)));
+	return td_min_u64(planned_bytes, td_sub_sat(part_of(client), beside(client)));
 }
 
 /* The most that the client is to be told in all: by a lowered limit less than what it has. */
@@ -270,12 +257,12 @@ static uint64_t total_most(const struct td_client *client)
 {
 	const struct td_account *account = &client->process->job->on[client->gpu].account;
 
-	return min_bytes(part_of(client), td_account_room(account, &client->total));
+	return td_min_u64(part_of(client), td_account_room(account, &client->total));
 }
 
 uint64_t td_quota_total(const struct td_client *client, uint64_t device_bytes)
 {
-	return min_bytes(device_bytes + lying_bytes(client, device_bytes) + client->paged_bytes,
+	return td_min_u64(device_bytes + lying_bytes(client, device_bytes) + client->paged_bytes,
 		total_most(client));
 }
 
@@ -296,7 +283,7 @@ static bool somebody_is_asked(const struct td_node *node, const struct td_client
 	struct td_list *it;
 
 	td_list_for_each (it, &node->clients) {
-		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+		const struct td_client *client = td_client_at(it);
 
 		if (client == needing || client->process->job != needing->process->job ||
 			client->gpu != needing->gpu || client->process->failed ||

@@ -1,6 +1,7 @@
 /* See soft.h. */
 #include "daemon/memory/soft.h"
 
+#include "base/bounds.h"
 #include "base/parse.h"
 #include "daemon/memory/capacity.h"
 #include "daemon/memory/fixed.h"
@@ -20,21 +21,6 @@
 /* Steps that it is waited for, once it has said that it knows of it. */
 #define ASK_STEPS 2
 
-static struct td_client *client_at(struct td_list *it)
-{
-	return td_container_of(it, struct td_client, of_node);
-}
-
-static uint64_t min_bytes(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t max_bytes(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 uint64_t td_soft_bytes(
 	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu)
 {
@@ -53,7 +39,7 @@ uint64_t td_soft_there(
 	uint64_t there = gpu->capacity_bytes + td_capacity_doubt(gpu),
 		 others = gpu->stays_bytes - job->on[gpu - node->gpus].stays_bytes;
 
-	return job->on[gpu - node->gpus].is_in ? there - min_bytes(there, others) : there;
+	return job->on[gpu - node->gpus].is_in ? there - td_min_u64(there, others) : there;
 }
 
 /* An allocation beyond the GPU's size is refused. */
@@ -79,8 +65,8 @@ static uint64_t device_bytes(
 	uint64_t limit = td_soft_bytes(node, job, gpu);
 
 	if (limit != UINT64_MAX)
-		limit -= min_bytes(limit, job->on[gpu - node->gpus].overhead_bytes);
-	return is_too_much(node, job, gpu) ? min_bytes(limit, td_soft_there(node, job, gpu))
+		limit -= td_min_u64(limit, job->on[gpu - node->gpus].overhead_bytes);
+	return is_too_much(node, job, gpu) ? td_min_u64(limit, td_soft_there(node, job, gpu))
 					   : limit;
 }
 
@@ -104,7 +90,7 @@ static uint64_t fixed_need(const struct td_client *client)
 /* The bytes that can only be on the device. */
 static uint64_t fixed(const struct td_client *client)
 {
-	return min_bytes(td_fixed_bytes(client) + fixed_need(client), demanded(client));
+	return td_min_u64(td_fixed_bytes(client) + fixed_need(client), demanded(client));
 }
 
 /* Moves up to `bytes` of what the job has left on that GPU to the client's part. */
@@ -112,7 +98,7 @@ static void take(struct td_client *client, uint64_t bytes)
 {
 	uint64_t *left = &client->process->job->on[client->gpu].soft_left_bytes;
 
-	bytes = min_bytes(bytes, *left);
+	bytes = td_min_u64(bytes, *left);
 	*left -= bytes;
 	client->soft_bytes += bytes;
 }
@@ -120,8 +106,8 @@ static void take(struct td_client *client, uint64_t bytes)
 /* The same until its part is so much, and not more than it demands. */
 static void take_up_to(struct td_client *client, uint64_t bytes)
 {
-	bytes = min_bytes(bytes, demanded(client));
-	take(client, bytes - min_bytes(bytes, client->soft_bytes));
+	bytes = td_min_u64(bytes, demanded(client));
+	take(client, bytes - td_min_u64(bytes, client->soft_bytes));
 }
 
 /*
@@ -133,10 +119,10 @@ static bool is_kept_out(const struct td_node *node, const struct td_job *job)
 		const struct td_gpu *gpu = &node->gpus[i];
 		uint64_t there = gpu->capacity_bytes + td_capacity_doubt(gpu),
 			 others = gpu->stays_bytes - job->on[i].stays_bytes,
-			 wanted = min_bytes(job->on[i].demanded_bytes + job->on[i].needed_bytes,
+			 wanted = td_min_u64(job->on[i].demanded_bytes + job->on[i].needed_bytes,
 				 td_soft_bytes(node, job, gpu));
 
-		if (job->on[i].clients && others && others + min_bytes(wanted, there) > there)
+		if (job->on[i].clients && others && others + td_min_u64(wanted, there) > there)
 			return true;
 	}
 	return false;
@@ -164,7 +150,7 @@ uint64_t td_soft_wait(struct td_node *node, uint64_t now_ns)
 		for (uint32_t i = 0; i < node->gpu_count && until <= now_ns; i++)
 			job->on[i].is_in = true;
 		if (until > now_ns)
-			wakeup = min_bytes(wakeup, until);
+			wakeup = td_min_u64(wakeup, until);
 	}
 	return wakeup;
 }
@@ -174,7 +160,7 @@ void td_soft_gather(struct td_node *node)
 	struct td_list *it;
 
 	td_list_for_each (it, &node->clients) {
-		struct td_client *client = client_at(it);
+		struct td_client *client = td_client_at(it);
 		struct td_job *job = client->process->job;
 
 		client->soft_bytes = 0;
@@ -186,18 +172,18 @@ void td_soft_gather(struct td_node *node)
 	 * together.
 	 */
 	td_list_for_each (it, &node->clients) {
-		struct td_client *client = client_at(it);
+		struct td_client *client = td_client_at(it);
 
 		take(client, client->spills ? fixed(client) : demanded(client));
 	}
 	td_list_for_each (it, &node->clients) {
-		struct td_client *client = client_at(it);
+		struct td_client *client = td_client_at(it);
 
 		if (client->spills)
-			take_up_to(client, max_bytes(client->device.used, client->device.told));
+			take_up_to(client, td_max_u64(client->device.used, client->device.told));
 	}
 	td_list_for_each (it, &node->clients) {
-		struct td_client *client = client_at(it);
+		struct td_client *client = td_client_at(it);
 		const struct td_job *job = client->process->job;
 		uint64_t limit = device_bytes(node, job, &node->gpus[client->gpu]);
 
@@ -214,13 +200,13 @@ void td_soft_gather(struct td_node *node)
 			client->soft_bytes = limit;
 		else
 			take_up_to(client, demanded(client));
-		client->soft_bytes = max_bytes(client->soft_bytes, fixed(client));
+		client->soft_bytes = td_max_u64(client->soft_bytes, fixed(client));
 	}
 }
 
 uint64_t td_soft_demand(const struct td_client *client)
 {
-	return min_bytes(demanded(client), client->soft_bytes);
+	return td_min_u64(demanded(client), client->soft_bytes);
 }
 
 bool td_soft_spills(const struct td_client *client)
@@ -287,11 +273,11 @@ static bool is_deadlocked(const struct td_node *node, const struct td_client *cl
 		!needs_device(client))
 		return false;
 	td_list_for_each (it, &node->clients) {
-		const struct td_client *other = client_at(it);
+		const struct td_client *other = td_client_at(it);
 
 		if (other->gpu == client->gpu && other->process->job != job &&
 			outwaits(other, client))
-			there -= min_bytes(there, td_quota_stays(other));
+			there -= td_min_u64(there, td_quota_stays(other));
 	}
 	return !need_fits(client, there);
 }
@@ -317,7 +303,7 @@ enum td_soft_place td_soft_place(const struct td_node *node, const struct td_cli
 		return TD_SOFT_NO_PLACE;
 	/* Not granted for when it is let in: it would not be. td_soft_wait ends that. */
 	if (!job->on[client->gpu].is_in && needs_device(client) &&
-		!need_fits(client, there - min_bytes(there, others)))
+		!need_fits(client, there - td_min_u64(there, others)))
 		return TD_SOFT_KEPT_OUT;
 	if (has_room(client, there))
 		return TD_SOFT_HAS_PLACE;
@@ -330,15 +316,15 @@ void td_soft_plan(const struct td_node *node, struct td_client *client)
 
 	if (client->spills && grant->gate != TD_GATE_CLOSED &&
 		node->policy->needs & TD_HAS(HOST_MEMORY))
-		client->soft_bytes =
-			min_bytes(client->soft_bytes, max_bytes(grant->limit_bytes, fixed(client)));
-	grant->limit_bytes = min_bytes(grant->limit_bytes, client->soft_bytes);
+		client->soft_bytes = td_min_u64(
+			client->soft_bytes, td_max_u64(grant->limit_bytes, fixed(client)));
+	grant->limit_bytes = td_min_u64(grant->limit_bytes, client->soft_bytes);
 	/* The room that it is drained for is not filled again. */
 	if (td_soft_spills(client) && client->process->phase != TD_PHASE_OPEN)
-		grant->limit_bytes = min_bytes(grant->limit_bytes,
-			max_bytes(td_fixed_bytes(client),
+		grant->limit_bytes = td_min_u64(grant->limit_bytes,
+			td_max_u64(td_fixed_bytes(client),
 				grant->limit_bytes -
-					min_bytes(grant->limit_bytes, fixed_need(client))));
+					td_min_u64(grant->limit_bytes, fixed_need(client))));
 }
 
 /* Returns the bytes over the soft limit that can be moved out, 0 if none. */
@@ -347,7 +333,7 @@ static uint64_t too_much(const struct td_client *client)
 	uint64_t wanted = client->device.used + fixed_need(client);
 
 	return td_soft_spills(client) && client->device.used > td_fixed_bytes(client)
-		       ? wanted - min_bytes(wanted, client->soft_bytes)
+		       ? wanted - td_min_u64(wanted, client->soft_bytes)
 		       : 0;
 }
 
@@ -395,14 +381,15 @@ static bool must_be_moved(struct td_client *client, uint64_t now_ns, uint64_t *w
 	until_ns = client->asked_ns + (had_its_steps(client) ? ASK_LEAST_NS : TD_SOFT_ASK_NS);
 	if (now_ns >= until_ns)
 		return true;
-	*wakeup = min_bytes(*wakeup, until_ns);
+	*wakeup = td_min_u64(*wakeup, until_ns);
 	return false;
 }
 
 /* There is room for what is on the host. */
 static bool may_come(const struct td_node *node, const struct td_client *client)
 {
-	uint64_t room = min_bytes(client->device.told, client->device.used + client->spilled_bytes);
+	uint64_t room =
+		td_min_u64(client->device.told, client->device.used + client->spilled_bytes);
 
 	return room > client->device.used &&
 	       room - client->device.used >= node->gpus[client->gpu].capacity_bytes / WORTH_PART;
@@ -432,9 +419,9 @@ uint64_t td_soft_step(struct td_node *node, uint64_t now_ns)
 	struct td_list *it;
 
 	td_list_for_each (it, &node->clients)
-		client_at(it)->process->job->exchanges = false;
+		td_client_at(it)->process->job->exchanges = false;
 	td_list_for_each (it, &node->clients) {
-		struct td_client *client = client_at(it);
+		struct td_client *client = td_client_at(it);
 		const struct td_process *process = client->process;
 		uint64_t at = too_much(client) ? client->settled.at_ns + TD_SOFT_EVERY_NS
 					       : comes_at_ns(client);
@@ -451,11 +438,11 @@ uint64_t td_soft_step(struct td_node *node, uint64_t now_ns)
 		else if (at <= now_ns)
 			process->job->exchanges = true;
 		else
-			wakeup = min_bytes(wakeup, at);
+			wakeup = td_min_u64(wakeup, at);
 	}
 	/* All of a job, or none: one whose drain was given up is not asked again yet. */
 	td_list_for_each (it, &node->processes) {
-		const struct td_process *process = td_container_of(it, struct td_process, of_node);
+		const struct td_process *process = td_process_at(it);
 
 		if (process->retry_ns > now_ns)
 			process->job->exchanges = false;

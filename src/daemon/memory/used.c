@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "base/bounds.h"
 #include "daemon/memory/capacity.h"
 #include "daemon/memory/overhead.h"
 #include "daemon/model/node.h"
@@ -10,14 +11,9 @@
 
 #define BYTES_MAX (1ull << 50)
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 uint64_t td_used_bounded(uint64_t bytes)
 {
-	return least(bytes, BYTES_MAX);
+	return td_min_u64(bytes, BYTES_MAX);
 }
 
 /* Adds up what it has reported, and what it was promised since. */
@@ -61,9 +57,9 @@ void td_used_report(struct td_node *node, struct td_client *client, const struct
 {
 	uint64_t total = td_used_bounded(msg->total_bytes);
 
-	client->reported_paged_bytes = least(msg->paged_bytes, total);
+	client->reported_paged_bytes = td_min_u64(msg->paged_bytes, total);
 	client->reported_bytes = total - client->reported_paged_bytes;
-	client->reported_host_bytes = least(msg->host_bytes, client->reported_bytes);
+	client->reported_host_bytes = td_min_u64(msg->host_bytes, client->reported_bytes);
 	if (client->promised_bytes && (int32_t)(msg->acked_seq - client->promised_seq) >= 0)
 		client->promised_bytes = 0;
 	count(client);
@@ -72,10 +68,10 @@ void td_used_report(struct td_node *node, struct td_client *client, const struct
 		&client->total, client->demanded_bytes + client->paged_bytes, msg->acked_seq);
 	note_there(client);
 	client->fixed_bytes = td_used_bounded(msg->fixed_bytes);
-	client->stranded_bytes = least(msg->stranded_bytes, client->fixed_bytes);
-	client->spilled_bytes = least(msg->spilled_bytes, client->reported_host_bytes);
-	client->cached_bytes = least(msg->cached_bytes, client->reported_bytes);
-	client->managed_bytes = least(msg->managed_bytes, client->device.used);
+	client->stranded_bytes = td_min_u64(msg->stranded_bytes, client->fixed_bytes);
+	client->spilled_bytes = td_min_u64(msg->spilled_bytes, client->reported_host_bytes);
+	client->cached_bytes = td_min_u64(msg->cached_bytes, client->reported_bytes);
+	client->managed_bytes = td_min_u64(msg->managed_bytes, client->device.used);
 	note_imported(client, td_used_bounded(msg->imported_bytes), now_ns);
 	note_given_up(node, client, msg->given_up_bytes);
 }
@@ -103,8 +99,8 @@ void td_used_stats(struct td_node *node, struct td_client *client, const struct 
 	client->in_bytes = msg->in_bytes;
 	client->out_bytes = msg->out_bytes;
 	client->swap_ns = msg->swap_ns;
-	client->step_peak_bytes = least(msg->step_peak_bytes, client->peak_bytes);
-	client->step_least_bytes = least(msg->step_least_bytes, client->step_peak_bytes);
+	client->step_peak_bytes = td_min_u64(msg->step_peak_bytes, client->peak_bytes);
+	client->step_least_bytes = td_min_u64(msg->step_least_bytes, client->step_peak_bytes);
 	client->by_allocator = msg->by_allocator;
 	note_shrunk(node, client, now_ns);
 }

@@ -3,10 +3,7 @@
 
 #include <assert.h>
 
-static uint64_t max_bytes(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
+#include "base/bounds.h"
 
 static uint64_t bound_of(const struct td_holding *h)
 {
@@ -23,7 +20,7 @@ void td_holding_tell(struct td_holding *h, uint64_t bytes, uint32_t seq)
 	assert(is_newer(seq, h->seq));
 	h->told = bytes;
 	h->seq = seq;
-	h->believed = max_bytes(h->believed, bound_of(h));
+	h->believed = td_max_u64(h->believed, bound_of(h));
 }
 
 void td_holding_used(struct td_holding *h, uint64_t bytes, uint32_t acked)
@@ -42,7 +39,7 @@ void td_holding_take_back(struct td_holding *h, uint64_t claimed_bytes)
 	/*
 	 * The holder is not trusted to claim more than it may have, or less than it says it uses.
 	 */
-	h->believed = max_bytes(claimed_bytes < charge ? claimed_bytes : charge, h->used);
+	h->believed = td_max_u64(claimed_bytes < charge ? claimed_bytes : charge, h->used);
 	if (h->told > h->believed)
 		h->told = h->believed;
 }
@@ -75,7 +72,7 @@ void td_account_tell(struct td_account *account, struct td_holding *h, uint64_t 
 	assert(charged >= before);
 	td_holding_tell(h, bytes, seq);
 	account->charged += td_holding_charge(h) - before;
-	assert(account->charged <= max_bytes(account->limit, charged));
+	assert(account->charged <= td_max_u64(account->limit, charged));
 }
 
 void td_account_used(

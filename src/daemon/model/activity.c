@@ -1,6 +1,7 @@
 /* See activity.h. */
 #include "daemon/model/activity.h"
 
+#include "base/bounds.h"
 #include "base/time.h"
 #include "proto/words.h"
 
@@ -10,11 +11,6 @@
 static uint64_t rise(uint64_t now, uint64_t before)
 {
 	return now > before ? now - before : 0;
-}
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
 }
 
 static uint32_t part_ppm(uint64_t part_ns, uint64_t ns, uint32_t most_ppm)
@@ -29,8 +25,8 @@ static uint64_t work_off(uint64_t *left_ns, uint64_t more_ns, uint64_t elapsed_n
 {
 	uint64_t done;
 
-	*left_ns = least(*left_ns + least(more_ns, LEFT_MAX_NS), LEFT_MAX_NS);
-	done = least(*left_ns, elapsed_ns);
+	*left_ns = td_min_u64(*left_ns + td_min_u64(more_ns, LEFT_MAX_NS), LEFT_MAX_NS);
+	done = td_min_u64(*left_ns, elapsed_ns);
 	*left_ns -= done;
 	return done;
 }
@@ -69,7 +65,7 @@ bool td_activity_read(
 	find_need(activity, rise(counters->used_ns, activity->read.used_ns),
 		rise(counters->active_ns, activity->read.active_ns));
 	core = rise(counters->core_ns, activity->read.core_ns);
-	core = least(core, elapsed_ns * (TD_ACTIVITY_CORES_MAX_PPM / TD_PPM));
+	core = td_min_u64(core, elapsed_ns * (TD_ACTIVITY_CORES_MAX_PPM / TD_PPM));
 	activity->used_ns += used;
 	activity->active_ns += active;
 	activity->core_ns += core;

@@ -301,6 +301,17 @@ struct td_process {
 	uint32_t candidate_count;
 };
 
+/* Rows of the node's lists of clients and processes. */
+static inline struct td_client *td_client_at(struct td_list *it)
+{
+	return td_container_of(it, struct td_client, of_node);
+}
+
+static inline struct td_process *td_process_at(struct td_list *it)
+{
+	return td_container_of(it, struct td_process, of_node);
+}
+
 struct td_node {
 	struct td_options options;
 	struct td_node_io io;

@@ -136,8 +136,7 @@ bool td_node_may_have(struct td_node *node, const uint8_t *uuid)
 	struct td_list *it;
 
 	td_list_for_each (it, &node->clients)
-		if (!memcmp(node->gpus[td_container_of(it, struct td_client, of_node)->gpu].uuid,
-			    uuid, 16))
+		if (!memcmp(node->gpus[td_client_at(it)->gpu].uuid, uuid, 16))
 			return true; /* ours already */
 	if (!node->io.claim)
 		return true;

@@ -157,7 +157,7 @@ void td_gpus_changed(struct td_node *node, uint32_t index)
 	if (!gpu->used)
 		return;
 	td_list_for_each (it, &node->clients) {
-		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+		const struct td_client *client = td_client_at(it);
 
 		if (client->gpu != index)
 			continue;

@@ -61,7 +61,7 @@ void td_hangs_look(struct td_node *node, uint64_t now_ns)
 	struct td_list *it;
 
 	td_list_for_each (it, &node->clients) {
-		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+		const struct td_client *client = td_client_at(it);
 		const struct td_meter_page *meter = client->process->meter;
 
 		if (!client->mps || !meter || client->failed)

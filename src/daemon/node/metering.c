@@ -66,7 +66,7 @@ void td_metering_gather(struct td_node *node)
 	for (uint32_t i = 0; i < node->gpu_count; i++)
 		node->gpus[i].metered_ppm = 0;
 	td_list_for_each (it, &node->clients) {
-		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+		const struct td_client *client = td_client_at(it);
 
 		node->gpus[client->gpu].metered_ppm += client->activity.used_ppm;
 	}
@@ -95,7 +95,7 @@ bool td_metering_of_gpu(const struct td_node *node, uint32_t gpu, uint32_t *ret_
 	struct td_list *it;
 
 	td_list_for_each (it, &node->clients) {
-		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+		const struct td_client *client = td_client_at(it);
 
 		if (client->gpu != gpu || client->process->phase == TD_PHASE_CLOSED)
 			continue;

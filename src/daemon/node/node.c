@@ -54,7 +54,7 @@ static bool has_clients(const struct td_node *node, uint32_t gpu)
 	struct td_list *it;
 
 	td_list_for_each (it, &node->clients)
-		if (td_container_of(it, struct td_client, of_node)->gpu == gpu)
+		if (td_client_at(it)->gpu == gpu)
 			return true;
 	return false;
 }
@@ -107,7 +107,7 @@ void td_node_deinit(struct td_node *node)
 	struct td_list *it, *tmp;
 
 	td_list_for_each_safe (it, tmp, &node->processes)
-		free_process(node, td_container_of(it, struct td_process, of_node));
+		free_process(node, td_process_at(it));
 	td_actions_deinit(node);
 	td_supervisors_deinit(node);
 	td_tenants_deinit(node);
@@ -309,7 +309,7 @@ static uint64_t moved_bytes(const struct td_node *node, uint32_t gpu)
 	struct td_list *it;
 
 	td_list_for_each (it, &node->clients) {
-		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+		const struct td_client *client = td_client_at(it);
 
 		if (client->gpu == gpu)
 			bytes += client->in_bytes + client->out_bytes;

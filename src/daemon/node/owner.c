@@ -17,6 +17,6 @@ bool td_node_may_have_client(const struct td_node *node, uid_t uid)
 	struct td_list *it;
 
 	td_list_for_each (it, &node->clients)
-		has += td_container_of(it, struct td_client, of_node)->process->uid == uid;
+		has += td_client_at(it)->process->uid == uid;
 	return td_pool_allows(&clients, node->client_count, has, td_node_is_owner(node, uid));
 }

@@ -60,7 +60,7 @@ int td_node_check_job(const struct td_node *node, uid_t uid, const char *name, c
 	struct td_list *it;
 
 	td_list_for_each (it, &node->processes) {
-		const struct td_process *process = td_container_of(it, struct td_process, of_node);
+		const struct td_process *process = td_process_at(it);
 		struct td_job_settings copy = process->job->settings;
 		int r;
 
@@ -94,7 +94,7 @@ int td_node_set_job(struct td_node *node, uid_t uid, const char *name, const cha
 		return r;
 	snprintf(what, sizeof(what), "%.40s=%.40s", key, value);
 	td_list_for_each (it, &node->processes) {
-		const struct td_process *process = td_container_of(it, struct td_process, of_node);
+		const struct td_process *process = td_process_at(it);
 
 		if (!td_process_is_named(process, name) || !may_change(uid, process))
 			continue;

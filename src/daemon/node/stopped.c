@@ -32,11 +32,6 @@ struct waiting {
 	uint64_t since_ns; /* the first of them */
 };
 
-static struct td_process *process_at(struct td_list *it)
-{
-	return td_container_of(it, struct td_process, of_node);
-}
-
 static struct td_client *client_at(struct td_list *it)
 {
 	return td_container_of(it, struct td_client, of_process);
@@ -74,9 +69,9 @@ static void gather(const struct td_node *node, struct waiting *waiting)
 	struct td_list *it, *of;
 
 	td_list_for_each (it, &node->processes)
-		td_list_for_each (of, &process_at(it)->clients) {
+		td_list_for_each (of, &td_process_at(it)->clients) {
 			struct waiting *w = &waiting[client_at(of)->gpu];
-			uint64_t since_ns = waits_since_ns(process_at(it), client_at(of));
+			uint64_t since_ns = waits_since_ns(td_process_at(it), client_at(of));
 
 			if (!since_ns)
 				continue;
@@ -229,7 +224,7 @@ static uint64_t look_around(struct td_node *node, const struct waiting *waiting,
 	struct td_list *it;
 
 	td_list_for_each (it, &node->processes) {
-		struct td_process *process = process_at(it);
+		struct td_process *process = td_process_at(it);
 		uint64_t at = look_at_ns(process, waiting);
 
 		if (process->foreign || at == TD_NEVER || (process->id > last) != above)
@@ -292,7 +287,7 @@ static uint64_t watch_answers(struct td_node *node, uint64_t now_ns)
 		elapsed_ns = HEARD_NS;
 	node->answers_looked_ns = now_ns;
 	td_list_for_each (it, &node->processes) {
-		struct td_process *process = process_at(it);
+		struct td_process *process = td_process_at(it);
 		bool runs = !process->stop.is;
 		uint64_t owes_ns = debt_of(process, runs ? elapsed_ns : 0);
 
@@ -332,8 +327,8 @@ uint64_t td_stopped_step(struct td_node *node, uint64_t now_ns)
 	struct td_list *it, *of;
 
 	td_list_for_each (it, &node->processes)
-		td_list_for_each (of, &process_at(it)->clients)
-			if (!process_at(it)->stop.is)
+		td_list_for_each (of, &td_process_at(it)->clients)
+			if (!td_process_at(it)->stop.is)
 				lift(node, client_at(of));
 	return other < wakeup ? other : wakeup;
 }

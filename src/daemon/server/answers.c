@@ -66,7 +66,7 @@ static bool send_processes(struct td_peer *peer, uint64_t now_ns,
 	struct td_list *it;
 
 	td_list_for_each (it, &peer->server->node.processes) {
-		struct td_process *process = td_container_of(it, struct td_process, of_node);
+		struct td_process *process = td_process_at(it);
 
 		if (process->id < peer->answer.next || !is_asked_for(peer, process))
 			continue;
@@ -235,7 +235,7 @@ static bool send_clients(struct td_peer *peer, const struct td_job *job)
 	struct td_list *it;
 
 	td_list_for_each (it, &node->clients) {
-		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+		const struct td_client *client = td_client_at(it);
 
 		if (client->id < peer->answer.next || client->process->job != job)
 			continue;

@@ -139,7 +139,7 @@ uint32_t td_tool_send_others(struct td_peer *peer, uint32_t gpu)
 	struct td_list *it;
 
 	td_list_for_each (it, &node->clients) {
-		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+		const struct td_client *client = td_client_at(it);
 
 		if (client->gpu != gpu || td_tool_may_see(peer, client->process->uid))
 			continue;
@@ -206,7 +206,7 @@ static void add_known(struct td_msg_gpu *gpu, const struct td_peer *peer,
 	gpu->handovers = known->handovers;
 	gpu->handover_ns = known->handover_ns;
 	td_list_for_each (it, &node->clients) {
-		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+		const struct td_client *client = td_client_at(it);
 
 		if (client->gpu != index)
 			continue;

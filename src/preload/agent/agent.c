@@ -27,6 +27,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/bounds.h"
 #include "base/time.h"
 #include "preload/agent/clean_exit.h"
 #include "preload/agent/heartbeat.h"
@@ -527,11 +528,6 @@ static void send_service(void)
 
 /* -- the loop -- */
 
-static uint64_t min_ns(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 static uint64_t step(uint64_t now_ns)
 {
 	uint64_t next_ns = now_ns + METER_EVERY_NS;
@@ -567,17 +563,17 @@ static uint64_t step(uint64_t now_ns)
 		send_steps(meter);
 		send_service();
 		td_shares_step(send_msg);
-		next_ns = min_ns(next_ns, td_plans_step(now_ns));
+		next_ns = td_min_u64(next_ns, td_plans_step(now_ns));
 	}
-	next_ns = min_ns(next_ns, td_leave_step(now_ns));
+	next_ns = td_min_u64(next_ns, td_leave_step(now_ns));
 	if (self.state == STATE_NONE || self.silent) {
 		alone();
-		next_ns = min_ns(next_ns, step_alone(now_ns));
+		next_ns = td_min_u64(next_ns, step_alone(now_ns));
 	}
 	if (self.state == STATE_NONE)
-		next_ns = min_ns(next_ns, self.retry_ns);
+		next_ns = td_min_u64(next_ns, self.retry_ns);
 	if (self.state == STATE_GREETED && !self.silent)
-		next_ns = min_ns(next_ns, self.handshake_ns);
+		next_ns = td_min_u64(next_ns, self.handshake_ns);
 	if (meter) {
 		td_plans_trim_idle();
 		self.metered_ns = now_ns;

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/bounds.h"
 #include "base/time.h"
 #include "preload/base/settings.h"
 #include "preload/context/context.h"
@@ -50,11 +51,6 @@ static struct {
 static uint64_t closings; /* begun so far; never begun anew */
 static uint32_t
 	left_behind; /* the word that a daemon which is gone had us drained with; 0: it had not */
-
-static uint64_t min_ns(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 void td_plans_init(td_plans_send_fn send)
 {
@@ -364,7 +360,7 @@ static uint64_t step_closing(uint32_t word, uint64_t now_ns)
 		stuck(now_ns);
 		return NEVER;
 	}
-	return min_ns(next_ns, closing.deadline_ns);
+	return td_min_u64(next_ns, closing.deadline_ns);
 }
 
 uint64_t td_plans_closings(void)
@@ -644,14 +640,14 @@ static uint64_t step_memory(uint64_t now_ns)
 				do_open(i, plan, now_ns);
 		}
 		if (plan->known && !plan->acknowledged && plan->retry_ns)
-			next_ns = min_ns(next_ns, plan->retry_ns);
-		next_ns = min_ns(next_ns, td_plans_host_again(i, now_ns));
+			next_ns = td_min_u64(next_ns, plan->retry_ns);
+		next_ns = td_min_u64(next_ns, td_plans_host_again(i, now_ns));
 		send_asks(i);
 		send_shortage(i, td_client_take_short(i));
 		if (plan->urgent || (plan->dirty && now_ns >= plan->reported_ns + REPORT_EVERY_NS))
 			td_plans_report_slot(i, plan->acknowledged_seq);
 		if (plan->dirty)
-			next_ns = min_ns(next_ns, plan->reported_ns + REPORT_EVERY_NS);
+			next_ns = td_min_u64(next_ns, plan->reported_ns + REPORT_EVERY_NS);
 	}
 	return next_ns;
 }
@@ -688,7 +684,7 @@ uint64_t td_plans_step(uint64_t now_ns)
 
 	send_want();
 	next_ns = step_closing(word, now_ns);
-	next_ns = min_ns(next_ns, step_memory(now_ns));
+	next_ns = td_min_u64(next_ns, step_memory(now_ns));
 	td_plans_host_step();
-	return min_ns(next_ns, td_plans_idle_step(word, now_ns));
+	return td_min_u64(next_ns, td_plans_idle_step(word, now_ns));
 }

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include "base/bounds.h"
 #include "base/time.h"
 #include "proto/words.h"
 
@@ -223,25 +224,20 @@ void td_lengths_note(struct td_lengths *lengths, uint32_t hash, uint64_t interva
 			tag_of(hash) << TAG_SHIFT | ns, memory_order_relaxed);
 }
 
-static uint64_t min_ns(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Where an interval was longer than expected. */
 static uint64_t rise(uint64_t ns, uint64_t interval_ns, enum td_interval kind, bool sure)
 {
 	uint64_t more = interval_ns - ns;
 
 	switch (kind) {
-	case TD_INTERVAL_EXACT: return ns + min_ns(more, ns) / RISE_SHARE;
-	case TD_INTERVAL_ALONE: return ns + min_ns(more, ns) / ALONE_SHARE;
+	case TD_INTERVAL_EXACT: return ns + td_min_u64(more, ns) / RISE_SHARE;
+	case TD_INTERVAL_ALONE: return ns + td_min_u64(more, ns) / ALONE_SHARE;
 	case TD_INTERVAL_CHECKED:
 	case TD_INTERVAL_UPPER: break;
 	}
 	if (sure && kind == TD_INTERVAL_CHECKED)
 		return ns;
-	return ns + min_ns(more / RISE_SHARE, ns / CREEP_SHARE);
+	return ns + td_min_u64(more / RISE_SHARE, ns / CREEP_SHARE);
 }
 
 uint64_t td_solo_correct(
@@ -256,19 +252,19 @@ uint64_t td_solo_correct(
 	if (!ns)
 		ns = interval_ns;
 	else if (times < TIMES_MAX || (exact && !sure))
-		ns = min_ns(ns, interval_ns);
+		ns = td_min_u64(ns, interval_ns);
 	else if (interval_ns < ns)
 		ns -= (ns - interval_ns) / FALL_SHARE;
 	else
 		ns = rise(ns, interval_ns, kind, sure);
 	sure |= exact;
 	if (!times && !sure)
-		interval_ns = min_ns(interval_ns, FIRST_MAX_NS);
+		interval_ns = td_min_u64(interval_ns, FIRST_MAX_NS);
 	else if (times < TIMES_MAX && !sure)
 		interval_ns /= 2;
 	times += times < TIMES_MAX;
 	atomic_store_explicit(find_place(solo->places, hash),
 		tag_of(hash) << TAG_SHIFT | times << TIMES_SHIFT | (sure ? SURE : 0) | ns,
 		memory_order_relaxed);
-	return min_ns(interval_ns, exact ? OUTLIER * ns : ns);
+	return td_min_u64(interval_ns, exact ? OUTLIER * ns : ns);
 }

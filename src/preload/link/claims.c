@@ -4,6 +4,7 @@
  * stopped and may go on at any moment (proto/gate_page.h). A claim rises before memory is taken,
  * under the ledger's lock, and falls to what is there with each report.
  */
+#include "base/bounds.h"
 #include "preload/base/page.h"
 #include "preload/link/client_internal.h"
 #include "preload/link/client_ledger.h"
@@ -15,11 +16,6 @@ static bool is_within(_Atomic uint64_t *ceiling, uint64_t bytes)
 	return !above || bytes < above;
 }
 
-static uint64_t max_bytes(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 bool td_ledger_claim(unsigned slot, uint64_t device_bytes, uint64_t all_bytes)
 {
 	_Atomic uint64_t *device = &td_meter.page.claimed_device_bytes[slot],
@@ -28,8 +24,8 @@ bool td_ledger_claim(unsigned slot, uint64_t device_bytes, uint64_t all_bytes)
 
 	if (device_bytes <= had_device && all_bytes <= had_all)
 		return true;
-	atomic_store(device, max_bytes(device_bytes, had_device));
-	atomic_store(all, max_bytes(all_bytes, had_all));
+	atomic_store(device, td_max_u64(device_bytes, had_device));
+	atomic_store(all, td_max_u64(all_bytes, had_all));
 	atomic_thread_fence(memory_order_seq_cst);
 	if ((device_bytes <= had_device ||
 		    is_within(&td_gate.page.ceiling_device_bytes[slot], device_bytes)) &&

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/bounds.h"
 #include "base/time.h"
 #include "preload/base/agent_calls.h"
 #include "preload/base/futex.h"
@@ -29,14 +30,9 @@ static struct {
 	} sent;
 } self;
 
-static uint64_t min_bytes(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 static bool fits(uint64_t before, uint64_t bytes, uint64_t own_limit)
 {
-	uint64_t limit = min_bytes(own_limit, atomic_load(&granted));
+	uint64_t limit = td_min_u64(own_limit, atomic_load(&granted));
 
 	return before <= limit && bytes <= limit - before;
 }

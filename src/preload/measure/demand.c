@@ -1,6 +1,8 @@
 /* See demand.h. */
 #include "preload/measure/demand.h"
 
+#include "base/bounds.h"
+
 #define PPM 1000000u
 
 /* A word of td_solo_learn: nanoseconds, is it exact, dry samples in a row, samples. */
@@ -17,11 +19,6 @@
 /* The events of a sample take about this long, so a sample is due after a thousand times that. */
 #define SAMPLE_NS 4000u
 #define EVERY_NS  (1000ull * SAMPLE_NS)
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 struct td_demand td_demand_of(uint64_t blocks, uint32_t blocks_per_sm, uint32_t sms)
 {
@@ -80,7 +77,7 @@ bool td_solo_is_known(uint64_t solo)
 
 uint64_t td_solo_clip(uint64_t solo, uint64_t sample_ns)
 {
-	return least(sample_ns, OUTLIER * td_solo_ns(solo));
+	return td_min_u64(sample_ns, OUTLIER * td_solo_ns(solo));
 }
 
 struct learnt {
@@ -93,8 +90,8 @@ static uint64_t pack(const struct learnt *learnt)
 {
 	uint64_t ns = learnt->ns ? learnt->ns : 1;
 
-	return least(ns, NS_MASK) | (learnt->sure ? SURE : 0) | (uint64_t)learnt->dry << DRY_SHIFT |
-	       (uint64_t)learnt->times << TIMES_SHIFT;
+	return td_min_u64(ns, NS_MASK) | (learnt->sure ? SURE : 0) |
+	       (uint64_t)learnt->dry << DRY_SHIFT | (uint64_t)learnt->times << TIMES_SHIFT;
 }
 
 /* Moves towards the sample by a part of the difference. */
@@ -105,7 +102,7 @@ static uint64_t follow(uint64_t ns, uint64_t sample_ns)
 
 static void learn_exact(struct learnt *learnt, uint64_t sample_ns)
 {
-	sample_ns = least(sample_ns, OUTLIER * learnt->ns);
+	sample_ns = td_min_u64(sample_ns, OUTLIER * learnt->ns);
 	learnt->ns = learnt->sure ? follow(learnt->ns, sample_ns) : sample_ns;
 	learnt->sure = true;
 	learnt->dry = 0;
@@ -134,7 +131,7 @@ static void learn_shared(struct learnt *learnt, uint64_t sample_ns)
 	if (sample_ns <= learnt->ns) {
 		learnt->ns = learnt->sure ? follow(learnt->ns, sample_ns) : sample_ns;
 	} else if (!learnt->sure) {
-		learnt->ns += least(sample_ns - learnt->ns, learnt->ns) / CREEP;
+		learnt->ns += td_min_u64(sample_ns - learnt->ns, learnt->ns) / CREEP;
 	}
 }
 
@@ -144,7 +141,7 @@ uint64_t td_solo_learn(uint64_t solo, uint64_t sample_ns, enum td_sample_kind ki
 		(uint32_t)(solo >> TIMES_SHIFT), solo & SURE};
 
 	if (!td_solo_is_known(solo)) {
-		learnt.ns = learnt.ns ? least(learnt.ns, sample_ns) : sample_ns;
+		learnt.ns = learnt.ns ? td_min_u64(learnt.ns, sample_ns) : sample_ns;
 		learnt.sure |= kind == TD_SAMPLE_EXACT;
 	} else {
 		switch (kind) {

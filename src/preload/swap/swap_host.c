@@ -1,4 +1,5 @@
 /* Backend swap: what its chunks need on the host, and what they could do without. */
+#include "base/bounds.h"
 #include "base/time.h"
 #include "preload/base/settings.h"
 #include "preload/link/host.h"
@@ -52,11 +53,6 @@ void td_swap_strand(unsigned slot, bool stranded)
 	pthread_mutex_unlock(&td_swap.lock);
 }
 
-static uint64_t max_bytes(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 /* With the lock: the slot's host bytes in use, and its largest chunk. */
 static uint64_t used_bytes(unsigned slot, uint64_t *ret_largest)
 {
@@ -69,7 +65,7 @@ static uint64_t used_bytes(unsigned slot, uint64_t *ret_largest)
 
 			if (chunk->place == TD_PLACE_ARENA || chunk->place == TD_PLACE_HOST)
 				bytes += chunk->bytes;
-			*ret_largest = max_bytes(*ret_largest, chunk->bytes);
+			*ret_largest = td_max_u64(*ret_largest, chunk->bytes);
 		}
 	}
 	return bytes;
@@ -81,11 +77,11 @@ uint64_t td_swap_host_bytes(unsigned slot, uint64_t limit_bytes, bool spills)
 	uint64_t bytes, most, largest;
 
 	pthread_mutex_lock(&td_swap.lock);
-	most = max_bytes(limit_bytes, t->fixed_bytes);
+	most = td_max_u64(limit_bytes, t->fixed_bytes);
 	bytes = used_bytes(slot, &largest);
 	/* Whole chunks leave. What could not is still to find a place. */
 	if (spills && t->demanded_bytes > most)
-		bytes = max_bytes(bytes, t->demanded_bytes - most + largest);
+		bytes = td_max_u64(bytes, t->demanded_bytes - most + largest);
 	else if (t->resident_bytes > most)
 		bytes += t->resident_bytes - most + largest;
 	else if (td_swap_stranded(slot))
