@@ -3,8 +3,8 @@
  * program that allocates and frees one small buffer again and again does not have the driver map
  * and unmap memory each time. One block of the smallest size is kept for a GPU. It counts as
  * allocated, and goes as soon as anything else could use its place: with any other allocation, with
- * a closing gate, with a limit that has no room beside it, with the end of a context, and after a
- * second without use.
+ * a closing gate, with a limit that has no room beside it, with the end of a context, and after one
+ * to two seconds without use.
  */
 #include "preload/base/pieces.h"
 #include "preload/link/client.h"
