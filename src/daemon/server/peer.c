@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -20,7 +19,6 @@
 #include "daemon/execute/actions.h"
 #include "daemon/memory/overhead.h"
 #include "daemon/model/job.h"
-#include "daemon/model/pool.h"
 #include "daemon/model/procfs.h"
 #include "daemon/node/gpus.h"
 #include "daemon/server/peer_internal.h"
@@ -30,15 +28,8 @@
 #define BY_FIGURES (TD_HAS(UTILISATION) | TD_HAS(SM_ACTIVITY) | TD_HAS(CLOCK) | TD_HAS(HEALTH))
 #define GLANCE_NS  (100 * TD_NS_PER_MS)
 
-/* Each client costs a page and a descriptor; tools come and go. The last connections are root's. */
-#define PEERS_MAX      (TD_CLIENT_MAX + 64)
-#define PEERS_RESERVED 64
-/* Descriptors of the daemon's own: its socket, timers, logs, locks of GPUs. */
-#define OWN_DESCRIPTORS 48
 /* A peer that connects and says nothing is disconnected after this. */
 #define SILENCE_NS (5 * TD_NS_PER_S)
-/* While descriptors are exhausted, this is how often it checks for free ones. */
-#define DEAF_NS (10 * TD_NS_PER_MS)
 /*
  * Packets are handled for this long before the node steps and new connections are accepted. One
  * packet may take longer.
@@ -231,20 +222,9 @@ static void process_ended(struct td_source *source, uint32_t events)
 	td_container_of(source, struct td_peer, end)->broken = true;
 }
 
-/*
- * Watching a process takes a second descriptor. Where descriptors are few, connections come first.
- */
-static bool can_watch(void)
-{
-	struct rlimit limit;
-
-	return !getrlimit(RLIMIT_NOFILE, &limit) &&
-	       limit.rlim_cur >= OWN_DESCRIPTORS + 2 * PEERS_MAX;
-}
-
 static void watch_process(struct td_peer *peer)
 {
-	if (!can_watch())
+	if (!td_accept_can_watch())
 		return;
 	peer->end = (struct td_source){td_procfs_pidfd(peer->source.fd, peer->pid), process_ended};
 	if (peer->end.fd >= 0 && td_loop_add(peer->server->loop, &peer->end) < 0) {
@@ -326,7 +306,7 @@ static void handle_message(struct td_peer *peer, struct td_msg *msg, uint64_t no
 		td_sweep_soon(&peer->server->sweep, now_ns);
 }
 
-static void peer_ready(struct td_source *source, uint32_t events)
+void td_peer_ready(struct td_source *source, uint32_t events)
 {
 	struct td_peer *peer = (struct td_peer *)source;
 
@@ -385,119 +365,6 @@ static void serve_peers(struct td_server *server)
 		now_ns = td_time_now_ns();
 		td_fair_charge(&server->fair, now_ns - before_ns);
 	}
-}
-
-/* -1: not known. */
-static uid_t uid_of(int fd)
-{
-	struct ucred credentials;
-	socklen_t len = sizeof(credentials);
-
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &len) < 0 ? (uid_t)-1
-									       : credentials.uid;
-}
-
-static bool has_spare(struct td_server *server)
-{
-	if (server->spare_fd < 0)
-		server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	return server->spare_fd >= 0;
-}
-
-/*
- * Descriptors have run out. One is kept for taking the newcomer and sending it away, who would else
- * be announced again and again.
- */
-static void turn_away(struct td_server *server)
-{
-	int fd;
-
-	close(server->spare_fd);
-	server->spare_fd = -1;
-	fd = accept4(server->listener.fd, NULL, NULL, SOCK_CLOEXEC);
-	if (fd >= 0)
-		td_closer_close(server->closer, uid_of(fd), fd);
-}
-
-/*
- * The number of possible connections by the number of descriptors. A program needs a second one,
- * for its end.
- */
-static struct td_pool all_connections(void)
-{
-	struct td_pool pool = {.total = PEERS_MAX, .reserve = PEERS_RESERVED};
-	struct rlimit limit;
-	uint64_t most;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-		return pool;
-	most = (limit.rlim_cur > 2 * OWN_DESCRIPTORS ? limit.rlim_cur - OWN_DESCRIPTORS
-						     : limit.rlim_cur / 2) /
-	       2;
-	if (most < pool.total)
-		pool = (struct td_pool){most, most * PEERS_RESERVED / PEERS_MAX};
-	return pool;
-}
-
-/* A connection that is not closed yet counts as its user's. */
-static bool has_room_for(const struct td_server *server, const struct td_user *user)
-{
-	return td_pool_allows(&server->connections,
-		server->peer_count + td_closer_count(server->closer),
-		user->peers + td_closer_count_of(server->closer, user->uid),
-		td_node_is_owner(&server->node, user->uid));
-}
-
-static void listener_ready(struct td_source *source, uint32_t events)
-{
-	struct td_server *server = td_container_of(source, struct td_server, listener);
-	struct ucred credentials = {.uid = (uid_t)-1};
-	socklen_t len = sizeof(credentials);
-	struct td_peer *peer;
-	uint64_t now_ns;
-	int fd;
-
-	(void)events;
-	/* The one that was sent away last is not closed yet. */
-	if (!has_spare(server)) {
-		server->deaf_until_ns = td_time_now_ns() + DEAF_NS;
-		td_loop_want(server->loop, source, 0);
-		return;
-	}
-	fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (fd < 0) {
-		if (errno == EMFILE || errno == ENFILE)
-			turn_away(server);
-		return;
-	}
-	now_ns = td_time_now_ns();
-	peer = calloc(1, sizeof(*peer));
-	if (!peer || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &len) < 0)
-		goto err_free;
-	peer->user = td_users_get(&server->users, credentials.uid, now_ns);
-	if (!peer->user || !has_room_for(server, peer->user))
-		goto err_free;
-	peer->silent_since_ns = now_ns;
-	peer->source = (struct td_source){fd, peer_ready};
-	peer->end.fd = -1;
-	peer->server = server;
-	td_peer_init_unread(peer);
-	peer->pid = credentials.pid;
-	peer->uid = credentials.uid;
-	/* Now, not at HELLO: by then the number can be another user's process. */
-	peer->start_ticks = td_procfs_start_ticks(peer->pid, peer->uid);
-	if (td_loop_add(server->loop, &peer->source) < 0)
-		goto err_free;
-	td_list_init(&peer->waiting);
-	td_list_init(&peer->held);
-	td_list_append(&server->peers, &peer->of_server);
-	server->peer_count++;
-	peer->user->peers++;
-	return;
-
-err_free:
-	free(peer);
-	td_closer_close(server->closer, credentials.uid, fd);
 }
 
 /* Releases all but the connection. */
@@ -652,13 +519,13 @@ int td_server_init(
 	memset(server, 0, sizeof(*server));
 	server->loop = loop;
 	server->started_ns = td_time_now_ns();
-	server->listener = (struct td_source){listen_fd, listener_ready};
+	server->listener = (struct td_source){listen_fd, td_accept_ready};
 	server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	td_list_init(&server->peers);
 	td_list_init(&server->held);
 	td_fair_init(&server->fair);
 	td_users_init(&server->users);
-	server->connections = all_connections();
+	server->connections = td_accept_all();
 	r = td_closer_new(&server->closer);
 	if (r)
 		return r;

@@ -48,6 +48,15 @@ struct td_peer {
 	bool broken; /* to be dropped at the end of the turn */
 };
 
+/* -- accept.c -- */
+/* Those who wait are taken; then the loop calls td_peer_ready() for them. */
+void td_accept_ready(struct td_source *source, uint32_t events);
+void td_peer_ready(struct td_source *source, uint32_t events);
+/* How many connections there can be. */
+struct td_pool td_accept_all(void);
+/* Are there descriptors for the ends of all processes, too? */
+bool td_accept_can_watch(void);
+
 /* -- unread.c -- */
 /* The loop reports EPOLLIN of the peer already. */
 void td_peer_init_unread(struct td_peer *peer);

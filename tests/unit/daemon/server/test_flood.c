@@ -23,6 +23,7 @@
 #define MIB       (1ull << 20)
 #define PROGRAMS  150
 #define TOOLS     20
+#define NEWCOMERS 120
 #define BATCH     1280
 #define MOST_ROWS 160 /* of a part: answers.c */
 
@@ -279,4 +280,21 @@ TEST(a_view_is_told_in_parts)
 	struct td_msg question = {.type = TD_MSG_TYPE_view, .view = {.job = "job1"}};
 
 	flood(&question, 3);
+}
+
+/* One in a turn would let a user who connects again and again keep others out for long. */
+TEST(those_who_wait_to_be_accepted_are_taken_many_at_a_time)
+{
+	unsigned turns = 0;
+
+	begin();
+	for (end_count = 0; end_count < NEWCOMERS; end_count++)
+		ends[end_count] = td_socket_connect(path, TD_NS_PER_S);
+	for (; server.peer_count < NEWCOMERS; turns++) {
+		CHECK(turns < NEWCOMERS);
+		turn();
+	}
+	printf("# %u turns for %u\n", turns, NEWCOMERS);
+	CHECK(turns < NEWCOMERS / 2);
+	end();
 }
