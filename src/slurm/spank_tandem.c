@@ -3,12 +3,16 @@
  *
  * A line of plugstack.conf loads it, with the paths of this node:
  *
- *   optional /usr/lib/tandem/spank_tandem.so lib=/usr/lib/tandem/libtandem.so socket=PATH
+ *   optional LIBDIR/tandem/spank_tandem.so lib=LIBDIR/libtandem.so socket=PATH tandem=PATH
  *
  * srun, sbatch and salloc check the value and refuse a bad one with a sentence. They hand it to
  * slurmctld in the job's control environment, where job_submit_tandem.so counts it. On the node
  * slurmstepd sets the variables of libtandem.so before each task, so limits hold from the first
  * call. All steps of a job on a node are one job to tandemd: its limits are for all together.
+ *
+ * A job uses as many of its node's GPUs as it has asked for; tandemd chooses those with most room
+ * when the first one is used. Their UUIDs come from `tandem gpu`, if tandem=PATH names it. Without
+ * it the job uses the first GPU, which is right on nodes that have one.
  *
  * Without the option nothing changes. A program that drops LD_PRELOAD runs without tandem.
  */
@@ -135,10 +139,53 @@ static int name_job(spank_t spank)
 	return r ? r : set(spank, "TANDEM_NAME", name);
 }
 
+/*
+ * Writes the UUIDs of the node's GPUs, with commas between; "" where tandemd does not tell them. It
+ * runs in the task's own process, before that becomes the program.
+ */
+static void list_gpus(const char *tandem, const char *socket, char *ret, size_t len)
+{
+	char command[2 * PATH_LEN], line[8192];
+	size_t used = 0;
+	FILE *in;
+
+	*ret = 0;
+	if (strchr(tandem, '\'') || (socket && strchr(socket, '\'')) ||
+		snprintf(command, sizeof(command), "TANDEM_SOCKET='%s' '%s' gpu --json 2>/dev/null",
+			socket ? socket : "", tandem) >= (int)sizeof(command))
+		return;
+	in = popen(command, "re");
+	while (in && fgets(line, sizeof(line), in))
+		for (const char *at = line; (at = strstr(at, "\"uuid\": \"")); at++) {
+			size_t n = strcspn(at + 9, "\"");
+
+			if (used + n + 2 > len)
+				continue;
+			used += (size_t)snprintf(
+				ret + used, len - used, "%s%.*s", used ? "," : "", (int)n, at + 9);
+		}
+	if (in)
+		(void)pclose(in);
+}
+
+static int choose_gpus(spank_t spank, const char *tandem, const char *socket)
+{
+	char list[4096], count[12];
+	int r;
+
+	list_gpus(tandem, socket, list, sizeof(list));
+	if (!*list)
+		return ESPANK_SUCCESS;
+	snprintf(count, sizeof(count), "%u", spec.gpus);
+	r = set(spank, "TANDEM_GPUS", list);
+	return r ? r : set(spank, "TANDEM_GPU_COUNT", count);
+}
+
 int slurm_spank_task_init(spank_t spank, int argc, char **argv)
 {
 	const char *library = argument_of(argc, argv, "lib"), *name;
 	const char *socket = argument_of(argc, argv, "socket");
+	const char *tandem = argument_of(argc, argv, "tandem");
 	char value[TD_SLURM_VALUE_MAX];
 	int r;
 
@@ -155,5 +202,7 @@ int slurm_spank_task_init(spank_t spank, int argc, char **argv)
 		r = set(spank, name, value);
 	if (!r && socket)
 		r = set(spank, "TANDEM_SOCKET", socket);
+	if (!r && tandem)
+		r = choose_gpus(spank, tandem, socket);
 	return r;
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """--tandem in a real Slurm: munge, slurmctld and slurmd in a private folder, with the software GPU.
 TAP. usage: slurm.py BUILD [CASE]..."""
+import json
 import os
 import shutil
 import socket
@@ -101,11 +102,11 @@ class Slurm(World):
         self.write("gres.conf", "AutoDetect=off\nName=tandem Count=100 Flags=CountOnly\n")
         self.write("cgroup.conf", "CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n")
         self.write("plugstack.conf", f"required {PLUGINS}/spank_tandem.so lib={LIBRARY} "
-                   f"socket={self.environment['TANDEM_SOCKET']}\n")
+                   f"socket={self.environment['TANDEM_SOCKET']} tandem={TANDEM}\n")
         self.environment["SLURM_CONF"] = f"{b}/etc/slurm.conf"
         self.environment["PATH"] += ":/usr/sbin:/sbin"
         # One that serves before any job comes.
-        assert not self.call(TANDEM, "run", "--", "true").returncode
+        assert not self.call(SOFTGPU, "run", "--", TANDEM, "run", "--", "true").returncode
         self.serve("munged", "--foreground", "--force", f"--key-file={b}/etc/munge.key",
                    f"--socket={b}/run/munge.socket", f"--pid-file={b}/run/munged.pid",
                    f"--log-file={b}/log/munged.log", f"--seed-file={b}/run/munged.seed")
@@ -153,11 +154,11 @@ class Slurm(World):
         return done.stdout.strip()
 
 
-def slurm():
+def slurm(*softgpu_options):
     missing = why_not()
     if missing:
         raise Skip(missing)
-    return Slurm()
+    return Slurm(*softgpu_options)
 
 
 def variables_of(world, *options):
@@ -177,6 +178,14 @@ def a_job_has_the_settings_that_it_asked_for():
         set_ = variables_of(world, "--tandem=0.5,mem=24Mi,class=guaranteed,slack=2%")
         assert set_["TANDEM_MEM"] == "24Mi" and set_["TANDEM_CLASS"] == "guaranteed"
         assert set_["TANDEM_SLACK"] == "2%" and set_["TANDEM_WEIGHT"] == "50"
+
+
+def a_job_sees_all_gpus_and_uses_as_many_as_it_asked_for():
+    with slurm("--gpus", "2") as world:
+        known = [gpu["uuid"] for gpu in json.loads(world.call(TANDEM, "gpu", "--json").stdout)]
+        assert len(known) == 2, known
+        half = variables_of(world, "--tandem=0.5")
+        assert half["TANDEM_GPUS"].split(",") == known and half["TANDEM_GPU_COUNT"] == "1", half
 
 
 def bad_values_are_refused_and_quoted():
@@ -270,7 +279,8 @@ def jobs_run_on_without_the_plugin():
         assert done.returncode and "unrecognized option" in done.stderr, done
 
 
-run_cases([a_job_has_the_settings_that_it_asked_for, bad_values_are_refused_and_quoted,
+run_cases([a_job_has_the_settings_that_it_asked_for,
+           a_job_sees_all_gpus_and_uses_as_many_as_it_asked_for, bad_values_are_refused_and_quoted,
            the_memory_limit_holds_inside_the_job, tandem_knows_the_job_by_its_number,
            shares_beyond_the_gpu_wait, a_batch_script_may_say_it_itself,
-           what_outlives_a_job_is_ended_by_the_epilog, jobs_run_on_without_the_plugin])
+           what_outlives_a_job_is_ended_by_the_epilog, jobs_run_on_without_the_plugin], at_once=3)
