@@ -75,7 +75,7 @@ enum td_asked {
 	TD_ASKED_STAYS,   /* nowhere: pools, arrays, all memory of a program under `plain` */
 	TD_ASKED_PAGES,   /* anywhere: the driver pages it, and the backend moves it for turns */
 	TD_ASKED_UNIFIED, /* anywhere: the driver pages it, and it may be larger than the device */
-	TD_ASKED_HOST, /* it is the host's memory that is asked for: so much in all */
+	TD_ASKED_HOST,    /* it is the host's memory that is asked for: so much in all */
 	TD_ASKED_N,
 };
 
@@ -134,6 +134,25 @@ enum td_action_state {
 
 /* HELLO: what a library can do, a bit each. */
 #define TD_CAN_LEAVE 1u /* it takes LEAVE */
+#define TD_CAN_MOVE  2u /* it takes MOVE */
+
+/*
+ * MOVE and MOVED: how a program comes to another GPU.
+ *
+ *   MOVE PREPARE --> MOVED PREPARED   its twins are there, and it has attached to that GPU
+ *   MOVE GO      --> MOVED DONE       its memory is there; it detaches from the first one
+ *   MOVE CANCEL                       it stays, and detaches from that GPU
+ *           any  --> MOVED FAILED     likewise
+ */
+enum td_move_stage {
+	TD_MOVE_PREPARE,
+	TD_MOVE_PREPARED,
+	TD_MOVE_GO,
+	TD_MOVE_DONE,
+	TD_MOVE_CANCEL,
+	TD_MOVE_FAILED,
+	TD_MOVE_STAGE_N,
+};
 
 /* LEAVING says how the program responds to SIGTERM, which LEAVE leads to. */
 enum td_leaving {

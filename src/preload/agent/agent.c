@@ -32,6 +32,7 @@
 #include "preload/agent/clean_exit.h"
 #include "preload/agent/heartbeat.h"
 #include "preload/agent/leave.h"
+#include "preload/agent/moves.h"
 #include "preload/agent/place.h"
 #include "preload/agent/plans.h"
 #include "preload/base/futex.h"
@@ -190,6 +191,7 @@ static void lose(uint64_t now_ns, bool silent)
 		td_host_anew();
 		td_plans_reset();
 		td_leave_lost();
+		td_moves_lost();
 		for (unsigned i = 0; i < TD_SLOT_MAX; i++)
 			td_client_set_defer(i, waits);
 	}
@@ -248,7 +250,7 @@ static void greet(uint64_t now_ns)
 	memcpy(msg.hello.mem, td_settings.mem, sizeof(td_settings.mem));
 	memcpy(msg.hello.mem_soft, td_settings.mem_soft, sizeof(td_settings.mem_soft));
 	msg.hello.arrived_ns = self.arrived_ns;
-	msg.hello.can = TD_CAN_LEAVE;
+	msg.hello.can = TD_CAN_LEAVE | TD_CAN_MOVE;
 	self.state = STATE_GREETED;
 	self.is_full = false;
 	self.handshake_ns = now_ns + HANDSHAKE_NS;
@@ -275,6 +277,7 @@ static void welcomed(const struct td_msg_welcome *msg, const int *fds, uint64_t 
 	td_service_map(fds[1]);
 	td_service_again();
 	td_shares_again();
+	td_moves_again();
 	if (td_client_has_waiters())
 		td_client_want(td_gate_word());
 }
@@ -317,6 +320,8 @@ static void handle(const struct td_msg *msg, const int *fds, uint64_t now_ns)
 		settings(&msg->settings);
 	else if (self.state == STATE_UP && msg->type == TD_MSG_TYPE_leave)
 		td_leave_asked(&msg->leave, send_msg, now_ns);
+	else if (self.state == STATE_UP && msg->type == TD_MSG_TYPE_move)
+		td_moves_asked(&msg->move, send_msg, now_ns);
 	else if (self.state == STATE_UP && msg->type == TD_MSG_TYPE_placed)
 		td_place_message(&msg->placed);
 	else if (self.state == STATE_UP)
@@ -562,6 +567,7 @@ static uint64_t step(uint64_t now_ns)
 		tell_ungoverned();
 		send_steps(meter);
 		send_service();
+		td_moves_step(send_msg, meter);
 		td_shares_step(send_msg);
 		next_ns = td_min_u64(next_ns, td_plans_step(now_ns));
 	}
@@ -686,6 +692,7 @@ void td_agent_forked(void)
 	atomic_store(&introduced, 0);
 	td_plans_reset();
 	td_leave_forked();
+	td_moves_forked();
 	td_place_forked();
 	td_shares_forked();
 }

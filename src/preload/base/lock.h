@@ -27,6 +27,7 @@ enum td_lock_rank {
 	TD_RANK_PLACE,   /* place.c: the job's GPUs, once */
 	/* choose.c: files are listed, or a connection is made; no fork meanwhile. */
 	TD_RANK_LIST,
+	TD_RANK_REHOME, /* rehome/objects.c: the table of objects that have twins */
 	TD_RANK_N,
 };
 

@@ -313,24 +313,54 @@ static void forget_streams(const void *context)
 			streams[i] = (struct stream){0};
 }
 
+/* table_lock is held. The GPU has another context for its own, if one lives there. */
+static void choose_context(unsigned slot)
+{
+	struct td_gpu_info *gpu = &gpus[slot];
+
+	gpu->context = NULL;
+	for (unsigned i = 0; i < TD_CONTEXT_MAX && !gpu->context; i++) {
+		if (!contexts[i].handle || contexts[i].slot != slot || contexts[i].left)
+			continue;
+		gpu->context = contexts[i].handle;
+		gpu->serial = contexts[i].serial;
+	}
+}
+
 /* table_lock is held. True: that was the last context of its GPU. */
 static bool remove_context(struct td_context *known)
 {
-	struct td_gpu_info *gpu = &gpus[known->slot];
-	void *handle = known->handle;
+	const struct td_gpu_info *gpu = &gpus[known->slot];
+	const void *handle = known->handle;
 
 	known->handle = NULL;
 	forget_streams(handle);
 	if (gpu->context != handle)
 		return false;
-	gpu->context = NULL;
-	for (unsigned i = 0; i < TD_CONTEXT_MAX && !gpu->context; i++) {
-		if (!contexts[i].handle || contexts[i].slot != known->slot)
-			continue;
-		gpu->context = contexts[i].handle;
-		gpu->serial = contexts[i].serial;
-	}
+	choose_context(known->slot);
 	return !gpu->context;
+}
+
+void td_context_set_left(const void *context, bool left)
+{
+	struct td_context *known;
+	bool had = false, has = false;
+	unsigned slot = 0;
+
+	td_lock_take(&table_lock);
+	known = find_context(context);
+	if (known && known->left != left) {
+		slot = known->slot;
+		had = gpus[slot].context;
+		known->left = left;
+		choose_context(slot);
+		has = gpus[slot].context;
+		if (has && !had)
+			td_agent_expect(slot);
+	}
+	td_lock_drop(&table_lock);
+	if (had != has)
+		td_agent_wake();
 }
 
 static void wait_unused(const void *handle)

@@ -35,6 +35,7 @@ struct td_context {
 	bool created;     /* by the program; all others are primary */
 	unsigned leaving; /* calls between td_context_leaving and td_context_left */
 	bool ended;       /* td_context_ends */
+	bool left;        /* the program lives in a twin of it, on another GPU (rehome.h) */
 	uint64_t serial;  /* a handle can be used again by the driver; this is not */
 };
 
@@ -69,6 +70,12 @@ void td_context_gone(void *context);
 uint64_t td_context_leaving(void *context); /* its serial; 0: it is not known */
 bool td_context_ends(uint64_t serial);
 void td_context_left(void *context, uint64_t serial, bool gone);
+
+/*
+ * The program lives elsewhere (left) or here. A GPU on which all contexts are left is not the
+ * process's any more: the agent tells the daemon so.
+ */
+void td_context_set_left(const void *context, bool left);
 
 /* The device's primary context, or NULL if it is not known. */
 void *td_context_primary(int device);

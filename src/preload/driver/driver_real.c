@@ -1,14 +1,30 @@
 /*
  * Fills the table of driver.h from the installed driver. A call that it lacks (very old drivers)
  * returns an error.
+ *
+ * Contexts, devices and events are the library's view of them (td_true). Streams and functions are
+ * the program's, so that they go by td_real, which may have to exchange them.
  */
+#include <stdatomic.h>
+
 #include "preload/driver/driver.h"
 #include "preload/driver/real.h"
 
-#define ASK(symbol, ...) (td_real.symbol ? td_real.symbol(__VA_ARGS__) : CUDA_ERROR_NOT_FOUND)
+#define ASK(symbol, ...) (td_true->symbol ? td_true->symbol(__VA_ARGS__) : CUDA_ERROR_NOT_FOUND)
+#define ASK_FOR_PROGRAM(symbol, ...)                                                               \
+	(td_real.symbol ? td_real.symbol(__VA_ARGS__) : CUDA_ERROR_NOT_FOUND)
+
+static void sync_thread(void)
+{
+	void (*sync)(void) = atomic_load_explicit(&td_real_sync, memory_order_acquire);
+
+	if (__builtin_expect(sync != NULL, 0))
+		sync();
+}
 
 static int ctx_get_current(void **ret_context)
 {
+	sync_thread();
 	return ASK(cuCtxGetCurrent, (CUcontext *)ret_context);
 }
 
@@ -24,6 +40,7 @@ static int ctx_pop_current(void **ret_context)
 
 static int ctx_get_device(int *ret_device)
 {
+	sync_thread();
 	return ASK(cuCtxGetDevice, ret_device);
 }
 
@@ -39,14 +56,15 @@ static int primary_ctx_reset(int device)
 
 static int ctx_synchronize(void)
 {
-	return td_real.cuCtxSynchronize ? td_real.cuCtxSynchronize() : CUDA_ERROR_NOT_FOUND;
+	return td_true->cuCtxSynchronize ? td_true->cuCtxSynchronize() : CUDA_ERROR_NOT_FOUND;
 }
 
 static int device_get_uuid(uint8_t uuid[16], int device)
 {
 	/* The second form tells a part of a GPU from its neighbours. */
-	return td_real.cuDeviceGetUuid_v2 ? td_real.cuDeviceGetUuid_v2((CUuuid *)uuid, device)
-					  : ASK(cuDeviceGetUuid, (CUuuid *)uuid, device);
+	if (td_true->cuDeviceGetUuid_v2)
+		return td_true->cuDeviceGetUuid_v2((CUuuid *)uuid, device);
+	return ASK(cuDeviceGetUuid, (CUuuid *)uuid, device);
 }
 
 static int device_get_name(char *name, int len, int device)
@@ -66,8 +84,8 @@ static int device_get_attribute(int *ret_value, int attribute, int device)
 
 static int occupancy(int *ret_blocks, void *function, int threads, uint64_t shared_bytes)
 {
-	return ASK(cuOccupancyMaxActiveBlocksPerMultiprocessor, ret_blocks, function, threads,
-		shared_bytes);
+	return ASK_FOR_PROGRAM(cuOccupancyMaxActiveBlocksPerMultiprocessor, ret_blocks, function,
+		threads, shared_bytes);
 }
 
 static int device_total_mem(uint64_t *ret_bytes, int device)
@@ -91,12 +109,12 @@ static int mem_get_info(uint64_t *ret_free, uint64_t *ret_total)
 
 static int stream_is_capturing(void *stream, int *ret_status)
 {
-	return ASK(cuStreamIsCapturing, stream, ret_status);
+	return ASK_FOR_PROGRAM(cuStreamIsCapturing, stream, ret_status);
 }
 
 static int stream_synchronize(void *stream)
 {
-	return ASK(cuStreamSynchronize, stream);
+	return ASK_FOR_PROGRAM(cuStreamSynchronize, stream);
 }
 
 static int stream_query(void *stream)
@@ -116,7 +134,7 @@ static int event_create(void **ret_event, unsigned flags)
 
 static int event_record(void *event, void *stream)
 {
-	return ASK(cuEventRecord, event, stream);
+	return ASK_FOR_PROGRAM(cuEventRecord, event, stream);
 }
 
 static int event_query(void *event)

@@ -19,6 +19,19 @@ struct td_real {
 
 extern struct td_real td_real;
 
+/*
+ * The driver's functions themselves, for the library's own objects and for memory, also after the
+ * program has moved to another GPU (preload/rehome): td_real then exchanges the program's handles
+ * for those of their twins.
+ */
+extern const struct td_real *td_true;
+
+/*
+ * Once the program has moved: makes the context of its present GPU current on the calling thread
+ * where the thread works in that of an earlier one. NULL: it has not.
+ */
+extern void (*_Atomic td_real_sync)(void);
+
 #define HOOK(symbol) CUresult td_hook_##symbol TD_PARAMS_##symbol;
 #include "preload/driver/hooks.def"
 #undef HOOK

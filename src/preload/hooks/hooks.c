@@ -11,6 +11,7 @@
 #include "preload/gate/meter.h"
 #include "preload/outside/outside.h"
 #include "preload/outside/reach.h"
+#include "preload/rehome/rehome.h"
 
 /*
  * A waiting copy between host and device is submitted by its asynchronous form in the default
@@ -73,6 +74,8 @@ WAITING_COPY(
 		if (!r || (known && before && !td_real.cuStreamIsCapturing(named, &after) &&       \
 				  !after))                                                         \
 			td_context_capture_ended(stream);                                          \
+		if (!r)                                                                            \
+			td_unmovable_note(TD_UNMOVABLE(GRAPHS));                                   \
 		return r;                                                                          \
 	}
 
@@ -172,6 +175,7 @@ static CUresult end_leaving(const struct leaving *leaving, CUresult r, bool gone
 	if (ours) {
 		td_outside_context_ended(leaving->context);
 		td_meter_forget();
+		td_rehome_context_gone(leaving->context);
 	}
 	td_context_left(leaving->context, leaving->serial, ours);
 	td_thread_may_cancel(leaving->cancel);

@@ -7,6 +7,7 @@
 #include "preload/base/thread.h"
 #include "preload/context/context.h"
 #include "preload/driver/real.h"
+#include "preload/rehome/rehome.h"
 #include "preload/ipc/ipc.h"
 #include "preload/outside/outside.h"
 
@@ -43,6 +44,8 @@ CUresult td_hook_cuIpcGetMemHandle(CUipcMemHandle *a0, CUdeviceptr a1)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	cancel = td_thread_no_cancel();
 	r = td_ipc_export(a1, a0);
+	if (!r)
+		td_unmovable_note(TD_UNMOVABLE(IPC));
 	td_thread_may_cancel(cancel);
 	return r;
 }

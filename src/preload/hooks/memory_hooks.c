@@ -9,6 +9,7 @@
 #include "preload/link/client.h"
 #include "preload/memory/late.h"
 #include "preload/outside/outside.h"
+#include "preload/rehome/rehome.h"
 #include "preload/swap/swap.h"
 
 /*
@@ -61,7 +62,7 @@ static CUresult alloc_of_the_driver(CUdeviceptr *address, size_t bytes)
 	return td_outside_settle(&claim, r, TD_KEY_ADDRESS, r ? 0 : *address);
 }
 
-CUresult td_hook_cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
+static CUresult alloc(CUdeviceptr *address, size_t bytes)
 {
 	int slot = td_context_use();
 	uint64_t at;
@@ -92,6 +93,16 @@ CUresult td_hook_cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 		*address = at;
 		td_outside_note(TD_OUTSIDE_BACKEND, TD_KEY_BACKEND, at, 0);
 	}
+	return r;
+}
+
+CUresult td_hook_cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
+{
+	CUresult r;
+
+	td_rehome_begin();
+	r = alloc(address, bytes);
+	td_rehome_end();
 	return r;
 }
 

@@ -8,6 +8,7 @@
 #include "preload/context/context.h"
 #include "preload/driver/real.h"
 #include "preload/outside/outside.h"
+#include "preload/rehome/rehome.h"
 #include "preload/swap/swap.h"
 
 /* Claims, asks the driver, keeps what it gave under the value that it wrote. */
@@ -63,7 +64,7 @@ CUresult td_hook_cuMemCreate(CUmemGenericAllocationHandle *a0, size_t a1,
 {
 	if (!a0 || !a2 || a2->location.type != CU_MEM_LOCATION_TYPE_DEVICE || a2->location.id < 0)
 		return td_real.cuMemCreate(a0, a1, a2, a3);
-	TAKING(cuMemCreate, a2->location.id,
+	TAKING(cuMemCreate, td_rehome_device(a2->location.id),
 		a2->requestedHandleTypes ? TD_OUTSIDE_EXPORTABLE : TD_OUTSIDE_VMM, a1,
 		TD_KEY_HANDLE);
 }

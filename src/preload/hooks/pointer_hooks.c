@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "cuda/objects.h"
+#include "preload/driver/driver.h"
 #include "preload/driver/real.h"
 #include "preload/ipc/ipc.h"
 #include "preload/outside/outside.h"
+#include "preload/rehome/rehome.h"
 #include "preload/swap/peers.h"
 #include "preload/swap/swap.h"
 
@@ -44,7 +46,8 @@ static uint64_t access_from_here(CUdevice device)
 {
 	CUdevice here;
 
-	return !td_real.cuCtxGetDevice(&here) && (here == device || td_peers_reach(here, device))
+	return !td_driver()->ctx_get_device(&here) &&
+			       (here == device || td_peers_reach(here, device))
 		       ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
 		       : CU_MEM_ACCESS_FLAGS_PROT_NONE;
 }
@@ -69,7 +72,9 @@ static bool value_of(
 	case TD_POINTER_MEMORY_TYPE: *ret = TD_MEMORY_TYPE_DEVICE; return true;
 	case TD_POINTER_DEVICE_POINTER: *ret = address; return true;
 	case TD_POINTER_BUFFER_ID: *ret = info->id; return true;
-	case TD_POINTER_DEVICE_ORDINAL: *ret = (uint64_t)info->device; return true;
+	case TD_POINTER_DEVICE_ORDINAL:
+		*ret = (uint64_t)td_rehome_device_shown(info->device);
+		return true;
 	case TD_POINTER_RANGE_START_ADDR: *ret = info->base; return true;
 	case TD_POINTER_RANGE_SIZE: *ret = info->bytes; return true;
 	case TD_POINTER_MAPPED: *ret = 1; return true;

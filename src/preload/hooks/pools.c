@@ -16,6 +16,7 @@
 #include "preload/ipc/ipc.h"
 #include "preload/memory/late.h"
 #include "preload/outside/outside.h"
+#include "preload/rehome/rehome.h"
 
 /* Drivers older than 12.8 tell a stream's context, and the device of the current one. */
 static bool ask_context(CUstream stream, CUdevice *ret)
@@ -38,8 +39,9 @@ static int device_of(CUstream stream)
 
 	if (td_real.cuStreamGetDevice ? !td_real.cuStreamGetDevice(stream, &device)
 				      : ask_context(stream, &device))
-		return device;
-	return td_real.cuCtxGetDevice && !td_real.cuCtxGetDevice(&device) ? device : -1;
+		return td_rehome_device(device);
+	return td_real.cuCtxGetDevice && !td_real.cuCtxGetDevice(&device) ? td_rehome_device(device)
+									  : -1;
 }
 
 /*

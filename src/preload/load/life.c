@@ -11,6 +11,7 @@
 
 #include "preload/agent/agent.h"
 #include "preload/agent/clean_exit.h"
+#include "preload/agent/moves.h"
 #include "preload/agent/place.h"
 #include "preload/base/backend.h"
 #include "preload/base/caught.h"
@@ -29,13 +30,16 @@
 #include "preload/link/client_internal.h"
 #include "preload/link/host.h"
 #include "preload/memory/late.h"
+#include "preload/move/move.h"
 #include "preload/outside/graphs.h"
 #include "preload/outside/libraries.h"
 #include "preload/outside/outside.h"
+#include "preload/rehome/rehome.h"
 #include "preload/swap/peers.h"
 #include "preload/swap/swap.h"
 
-static void in_child(void)
+	static void
+	in_child(void)
 {
 	td_exit_forked();
 	td_agent_forked();
@@ -54,6 +58,7 @@ static void in_child(void)
 	td_ipc_forked();
 	td_peers_forked();
 	td_init_forked();
+	td_rehome_forked();
 	td_agent_backend()->forked();
 	td_choose_forked();
 }
@@ -108,6 +113,7 @@ void td_begin(void)
 		&(struct td_chooser){.use = use_backend, .stay = td_swap_pin_all});
 	if (td_settings.disabled)
 		return;
+	td_moves_set_mover(&td_mover);
 	(void)td_marker_init();
 	td_gate_init();
 	td_thread_init();

@@ -19,10 +19,13 @@
 #include "preload/hooks/nvml.h"
 #include "preload/outside/libraries.h"
 #include "preload/outside/reach.h"
+#include "preload/rehome/rehome.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
 struct td_real td_real;
+const struct td_real *td_true = &td_real;
+void (*_Atomic td_real_sync)(void);
 
 _Static_assert(
 	sizeof(td_real) == TD_SYMBOL_N * sizeof(void (*)(void)), "one pointer for each symbol");
@@ -56,9 +59,14 @@ _Static_assert(
 #define SYMBOL(symbol, name, since, flavour, class, stream, kinds) WRAPPED_##class(symbol, )
 #define HOOK(symbol)                                               WRAPPER(symbol)
 
+#define THUNK(symbol)              WRAPPER(symbol)
+#define BLOCKER(symbol, why, when) WRAPPER(symbol)
+
 #define WRAPPER(symbol) EXPORT CUresult symbol TD_PARAMS_##symbol;
 #include "cuda/symbols.def"
 #include "preload/driver/hooks.def"
+#include "preload/rehome/blockers.def"
+#include "preload/rehome/thunks.def"
 #undef WRAPPER
 
 /* The wrappers by index in td_symbols; NULL: not hooked. */
@@ -66,15 +74,20 @@ static void *const wrappers[TD_SYMBOL_N] = {
 #define WRAPPER(symbol) [TD_SYMBOL_##symbol] = (void *)symbol,
 #include "cuda/symbols.def"
 #include "preload/driver/hooks.def"
+#include "preload/rehome/blockers.def"
+#include "preload/rehome/thunks.def"
 #undef WRAPPER
 };
 #undef SYMBOL
 #undef HOOK
+#undef THUNK
+#undef BLOCKER
 
 int td_real_load(void)
 {
 	static _Atomic int
 		state; /* 0 not tried, 1 loaded, -1 none; a race loads twice with the same result */
+	static struct td_real driver;
 	void **real = (void **)&td_real, *handle;
 
 	if (state)
@@ -87,6 +100,11 @@ int td_real_load(void)
 	}
 	for (size_t i = 0; i < TD_SYMBOL_N; i++)
 		real[i] = td_libc_dlsym(handle, td_symbols[i].symbol);
+	/* Once: the table itself may have other functions by then. */
+	driver = td_real;
+	td_true = &driver;
+	if (!td_gate_disabled())
+		td_rehome_load();
 	td_driver_publish_real();
 	state = 1;
 	return 0;
@@ -106,7 +124,8 @@ static bool is_known_form(
 {
 	void *known = NULL;
 
-	if (version <= TD_SYMBOLS_CUDA_VERSION || found == ((void **)&td_real)[symbol - td_symbols])
+	if (version <= TD_SYMBOLS_CUDA_VERSION ||
+		found == ((void *const *)td_true)[symbol - td_symbols])
 		return true;
 	return td_real.cuGetProcAddress_v2 &&
 	       !td_real.cuGetProcAddress_v2(name, &known, TD_SYMBOLS_CUDA_VERSION, flags, NULL) &&
@@ -300,6 +319,9 @@ static __attribute__((noinline, cold)) void meter(struct td_marker *marker, void
 		marker = td_gate_enter_naming();                                                   \
 		r = td_real.symbol TD_ARGS_##symbol;                                               \
 		td_gate_leave(marker);                                                             \
+		/* Textures, too, are a context's own. */                                          \
+		if (TD_SYMBOL_##symbol == TD_SYMBOL_cuTexObjectCreate && !r)                       \
+			td_unmovable_note(TD_UNMOVABLE(ARRAYS));                                   \
 		return r;                                                                          \
 	}
 
@@ -324,5 +346,26 @@ static __attribute__((noinline, cold)) void meter(struct td_marker *marker, void
 		return td_gate_disabled() ? td_real.symbol TD_ARGS_##symbol                        \
 					  : td_hook_##symbol TD_ARGS_##symbol;                     \
 	}
+/* The driver's function; an adapter (rehome.h) once the program has moved to another GPU. */
+#define THUNK(symbol)                                                                              \
+	EXPORT CUresult symbol TD_PARAMS_##symbol                                                  \
+	{                                                                                          \
+		if (__builtin_expect(!td_real.symbol, 0) && !READY(symbol))                        \
+			return CUDA_ERROR_NOT_FOUND;                                               \
+		return td_real.symbol TD_ARGS_##symbol;                                            \
+	}
+#define BLOCKER(symbol, why, when)                                                                 \
+	EXPORT CUresult symbol TD_PARAMS_##symbol                                                  \
+	{                                                                                          \
+		CUresult r;                                                                        \
+		if (!READY(symbol))                                                                \
+			return CUDA_ERROR_NOT_FOUND;                                               \
+		r = td_real.symbol TD_ARGS_##symbol;                                               \
+		if (!r && (when))                                                                  \
+			td_unmovable_note(TD_UNMOVABLE(why));                                      \
+		return r;                                                                          \
+	}
 #include "cuda/symbols.def"
 #include "preload/driver/hooks.def"
+#include "preload/rehome/blockers.def"
+#include "preload/rehome/thunks.def"

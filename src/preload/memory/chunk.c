@@ -25,8 +25,8 @@ static bool is_for_rdma(CUdevice device)
 {
 	int capable = 0;
 
-	return td_real.cuDeviceGetAttribute &&
-	       !td_real.cuDeviceGetAttribute(&capable,
+	return td_true->cuDeviceGetAttribute &&
+	       !td_true->cuDeviceGetAttribute(&capable,
 		       CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED, device) &&
 	       capable;
 }
@@ -44,8 +44,8 @@ static CUmemAllocationProp on_host(CUdevice device)
 {
 	int node = 0;
 
-	if (!td_real.cuDeviceGetAttribute ||
-		td_real.cuDeviceGetAttribute(&node, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID, device) ||
+	if (!td_true->cuDeviceGetAttribute ||
+		td_true->cuDeviceGetAttribute(&node, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID, device) ||
 		node < 0)
 		node = 0;
 	return (CUmemAllocationProp){.type = CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -57,7 +57,7 @@ uint64_t td_chunk_granularity(CUdevice device)
 	const CUmemAllocationProp prop = on_device(device);
 	size_t bytes = 0;
 
-	if (td_real.cuMemGetAllocationGranularity(&bytes, &prop, 0) || !bytes)
+	if (td_true->cuMemGetAllocationGranularity(&bytes, &prop, 0) || !bytes)
 		bytes = GRANULARITY_GUESS;
 	return bytes;
 }
@@ -78,7 +78,7 @@ static int map_at(
 {
 	CUmemAccessDesc access[1 + DEVICES_MAX] = {access_of(device, true)};
 	uint64_t peers = td_chunk_peers(device);
-	int r = td_real.cuMemMap(address, bytes, 0, handle, 0);
+	int r = td_true->cuMemMap(address, bytes, 0, handle, 0);
 	size_t n = 1;
 
 	if (r)
@@ -86,9 +86,9 @@ static int map_at(
 	for (CUdevice peer = 0; peer < DEVICES_MAX; peer++)
 		if (peers >> peer & 1)
 			access[n++] = access_of(peer, true);
-	r = td_real.cuMemSetAccess(address, bytes, access, n);
+	r = td_true->cuMemSetAccess(address, bytes, access, n);
 	if (r)
-		(void)td_real.cuMemUnmap(address, bytes);
+		(void)td_true->cuMemUnmap(address, bytes);
 	return r;
 }
 
@@ -108,7 +108,7 @@ int td_chunk_open(const struct td_chunk *chunk, CUdevice peer, bool open)
 
 	if (chunk->place == TD_PLACE_FRESH || chunk->place == TD_PLACE_ARENA || chunk->loose)
 		return CUDA_SUCCESS;
-	return td_real.cuMemSetAccess(chunk->address, chunk->bytes, &access, 1);
+	return td_true->cuMemSetAccess(chunk->address, chunk->bytes, &access, 1);
 }
 
 void td_chunk_forked(void)
@@ -120,13 +120,13 @@ void td_chunk_forked(void)
 static int map(struct td_chunk *chunk, CUdevice device, const CUmemAllocationProp *prop)
 {
 	CUmemGenericAllocationHandle handle;
-	int r = td_real.cuMemCreate(&handle, chunk->bytes, prop, 0);
+	int r = td_true->cuMemCreate(&handle, chunk->bytes, prop, 0);
 
 	if (r)
 		return r;
 	r = map_at(chunk->address, chunk->bytes, handle, device);
 	if (r)
-		(void)td_real.cuMemRelease(handle);
+		(void)td_true->cuMemRelease(handle);
 	else
 		chunk->handle = handle;
 	return r;
@@ -190,8 +190,8 @@ int td_chunk_map_host(struct td_chunk *chunk, CUdevice device)
 void td_chunk_unmap(struct td_chunk *chunk)
 {
 	if (!chunk->loose)
-		(void)td_real.cuMemUnmap(chunk->address, chunk->bytes);
-	(void)td_real.cuMemRelease(chunk->handle);
+		(void)td_true->cuMemUnmap(chunk->address, chunk->bytes);
+	(void)td_true->cuMemRelease(chunk->handle);
 	chunk->loose = false;
 	set_hosted(chunk, false);
 }
@@ -204,12 +204,12 @@ int td_chunk_to_arena(struct td_chunk *chunk, CUstream stream)
 		td_chunk_discharge(chunk);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	return td_real.cuMemcpyDtoHAsync_v2(chunk->arena, chunk->address, chunk->bytes, stream);
+	return td_true->cuMemcpyDtoHAsync_v2(chunk->arena, chunk->address, chunk->bytes, stream);
 }
 
 int td_chunk_from_arena(const struct td_chunk *chunk, CUstream stream)
 {
-	return td_real.cuMemcpyHtoDAsync_v2(chunk->address, chunk->arena, chunk->bytes, stream);
+	return td_true->cuMemcpyHtoDAsync_v2(chunk->address, chunk->arena, chunk->bytes, stream);
 }
 
 /* 0, or a CUresult with nothing mapped. The handle is in *ret. */
@@ -217,14 +217,14 @@ static int map_beside(const struct td_chunk *chunk, CUdevice device, struct td_e
 {
 	const CUmemAllocationProp prop = on_host(device);
 	struct td_chunk next = {.bytes = chunk->bytes};
-	int r = td_real.cuMemAddressReserve(&ret->beside, chunk->bytes, 0, 0, 0);
+	int r = td_true->cuMemAddressReserve(&ret->beside, chunk->bytes, 0, 0, 0);
 
 	if (r)
 		return r;
 	next.address = ret->beside;
 	r = ret->to_host ? map(&next, device, &prop) : td_chunk_map(&next, device);
 	if (r)
-		(void)td_real.cuMemAddressFree(ret->beside, chunk->bytes);
+		(void)td_true->cuMemAddressFree(ret->beside, chunk->bytes);
 	ret->handle = next.handle;
 	return r;
 }
@@ -243,7 +243,7 @@ int td_chunk_begin_exchange(
 		return r;
 	}
 	chunk->hosted = true;
-	r = td_real.cuMemcpyDtoDAsync_v2(ret->beside, chunk->address, chunk->bytes, stream);
+	r = td_true->cuMemcpyDtoDAsync_v2(ret->beside, chunk->address, chunk->bytes, stream);
 	if (r)
 		td_chunk_drop_exchange(chunk, ret);
 	return r;
@@ -251,9 +251,9 @@ int td_chunk_begin_exchange(
 
 void td_chunk_drop_exchange(struct td_chunk *chunk, const struct td_exchange *exchange)
 {
-	(void)td_real.cuMemUnmap(exchange->beside, chunk->bytes);
-	(void)td_real.cuMemRelease(exchange->handle);
-	(void)td_real.cuMemAddressFree(exchange->beside, chunk->bytes);
+	(void)td_true->cuMemUnmap(exchange->beside, chunk->bytes);
+	(void)td_true->cuMemRelease(exchange->handle);
+	(void)td_true->cuMemAddressFree(exchange->beside, chunk->bytes);
 	set_hosted(chunk, !exchange->to_host);
 }
 
@@ -269,14 +269,14 @@ int td_chunk_end_exchange(
 	struct td_chunk *chunk, CUdevice device, const struct td_exchange *exchange)
 {
 	CUmemGenericAllocationHandle other = exchange->handle;
-	int r = td_real.cuMemUnmap(chunk->address, chunk->bytes);
+	int r = td_true->cuMemUnmap(chunk->address, chunk->bytes);
 
 	if (r) {
 		td_chunk_drop_exchange(chunk, exchange);
 		return r;
 	}
-	(void)td_real.cuMemUnmap(exchange->beside, chunk->bytes);
-	(void)td_real.cuMemAddressFree(exchange->beside, chunk->bytes);
+	(void)td_true->cuMemUnmap(exchange->beside, chunk->bytes);
+	(void)td_true->cuMemAddressFree(exchange->beside, chunk->bytes);
 	r = map_at(chunk->address, chunk->bytes, exchange->handle, device);
 	if (!r) {
 		other = chunk->handle;
@@ -285,7 +285,7 @@ int td_chunk_end_exchange(
 		/* The old memory was mapped here a moment ago and still exists. */
 		(void)td_chunk_tie(chunk, device);
 	}
-	(void)td_real.cuMemRelease(other);
+	(void)td_true->cuMemRelease(other);
 	set_hosted(chunk, exchange->to_host == !r);
 	/* It would be pinned for nothing. */
 	if (chunk->hosted)
@@ -297,8 +297,8 @@ bool td_chunk_may_be_on_host(CUdevice device)
 {
 	int may = 0;
 
-	return td_real.cuDeviceGetAttribute &&
-	       !td_real.cuDeviceGetAttribute(&may,
+	return td_true->cuDeviceGetAttribute &&
+	       !td_true->cuDeviceGetAttribute(&may,
 		       CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, device) &&
 	       may;
 }

@@ -10,6 +10,7 @@
 
 #include "cuda/objects.h"
 #include "preload/driver/real.h"
+#include "preload/rehome/rehome.h"
 #include "preload/swap/peers.h"
 #include "preload/swap/swap.h"
 
@@ -107,6 +108,8 @@ CUresult td_hook_cuCtxEnablePeerAccess(CUcontext a0, unsigned a1)
 	r = add_pair(a0);
 	if (r)
 		(void)td_real.cuCtxDisablePeerAccess(a0);
+	else
+		td_unmovable_note(TD_UNMOVABLE(PEERS));
 	return r;
 }
 

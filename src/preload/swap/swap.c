@@ -58,7 +58,7 @@ static uint64_t granularity(unsigned slot)
 	uint64_t bytes = atomic_load_explicit(&known[slot], memory_order_relaxed);
 	CUdevice device;
 
-	if (!bytes && !td_real.cuCtxGetDevice(&device)) {
+	if (!bytes && !td_true->cuCtxGetDevice(&device)) {
 		bytes = td_chunk_granularity(device);
 		atomic_store_explicit(&known[slot], bytes, memory_order_relaxed);
 	}
@@ -73,11 +73,11 @@ static struct td_range *new_range(unsigned slot, size_t asked, uint64_t bytes)
 	CUdeviceptr base;
 	size_t count;
 
-	if (td_real.cuCtxGetDevice(&device))
+	if (td_true->cuCtxGetDevice(&device))
 		return NULL;
 	count = (bytes + each - 1) / each;
 	range = calloc(1, sizeof(*range) + count * sizeof(struct td_chunk));
-	if (!range || td_real.cuMemAddressReserve(&base, bytes, 0, 0, 0)) {
+	if (!range || td_true->cuMemAddressReserve(&base, bytes, 0, 0, 0)) {
 		free(range);
 		return NULL;
 	}

@@ -137,6 +137,20 @@ int td_swap_shrink(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigne
 int td_swap_fill(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
 int td_swap_reach(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
 
+/* Where memory goes when the program moves to another GPU: with it, or to a context there. */
+struct td_rehome_places {
+	CUcontext from, to;
+	CUdevice device; /* that of `to` */
+	CUstream stream; /* of `to`, with nothing else in it */
+};
+
+/*
+ * The agent's: all memory of one slot becomes the other's (swap_rehome.c). 0; -EAGAIN: some of it
+ * may not move, or not now; or a CUresult. On failure all is as it was.
+ */
+int td_swap_rehome(
+	unsigned from, unsigned to, const struct td_rehome_places *places, uint64_t *ret_bytes);
+
 /* -- what the program may ask -- */
 
 struct td_swap_info {

@@ -13,7 +13,7 @@ CUstream td_swap_stream(unsigned slot)
 {
 	if (!td_context_is_alive(td_swap.stream_contexts[slot])) {
 		td_swap.streams[slot] = NULL;
-		if (!td_real.cuStreamCreate(&td_swap.streams[slot], CU_STREAM_NON_BLOCKING))
+		if (!td_true->cuStreamCreate(&td_swap.streams[slot], CU_STREAM_NON_BLOCKING))
 			td_swap.stream_contexts[slot] = td_context_serial();
 	}
 	return td_swap.streams[slot];
@@ -93,7 +93,7 @@ void td_batches_deinit(struct td_batch batches[2])
 {
 	for (unsigned i = 0; i < 2; i++)
 		if (batches[i].done)
-			(void)td_real.cuEventDestroy_v2(batches[i].done);
+			(void)td_true->cuEventDestroy_v2(batches[i].done);
 }
 
 int td_batches_init(unsigned slot, struct td_batch batches[2])
@@ -103,7 +103,7 @@ int td_batches_init(unsigned slot, struct td_batch batches[2])
 	for (unsigned i = 0; i < 2; i++)
 		batches[i] = (struct td_batch){0};
 	for (unsigned i = 0; i < 2 && !r; i++)
-		r = td_real.cuEventCreate(&batches[i].done, CU_EVENT_DISABLE_TIMING);
+		r = td_true->cuEventCreate(&batches[i].done, CU_EVENT_DISABLE_TIMING);
 	if (!r)
 		return 0;
 	td_batches_deinit(batches);
@@ -138,20 +138,20 @@ void td_batch_add(struct td_batch *batch, struct td_range *range, struct td_chun
 void td_batch_mark(struct td_batch *batch, CUstream stream)
 {
 	batch->stream = stream;
-	batch->unmarked = batch->n && td_real.cuEventRecord(batch->done, stream);
+	batch->unmarked = batch->n && td_true->cuEventRecord(batch->done, stream);
 }
 
 static int await_batch(const struct td_batch *batch)
 {
 	if (!batch->n || batch->failed)
 		return batch->failed;
-	if (!batch->unmarked && !td_real.cuEventSynchronize(batch->done))
+	if (!batch->unmarked && !td_true->cuEventSynchronize(batch->done))
 		return CUDA_SUCCESS;
 	/*
 	 * A stream of the library holds only its own copies. Its error is the context's sticky
 	 * error, and nothing is copied any more.
 	 */
-	return td_real.cuStreamSynchronize(batch->stream);
+	return td_true->cuStreamSynchronize(batch->stream);
 }
 
 int td_batch_await(const struct td_batch *batch)

@@ -19,7 +19,7 @@ void td_swap_free_range(struct td_range *range)
 {
 	for (size_t i = 0; i < range->count; i++)
 		td_chunk_free(&range->chunks[i]);
-	(void)td_real.cuMemAddressFree(range->base, range->bytes);
+	(void)td_true->cuMemAddressFree(range->base, range->bytes);
 	td_pieces_free(range->pieces);
 	free(range);
 }
@@ -117,7 +117,7 @@ static bool wait_outside_captures(int *ret)
 		td_context_waiting(true);
 	td_context_release_captures();
 	if (none) {
-		*ret = td_real.cuCtxSynchronize();
+		*ret = td_true->cuCtxSynchronize();
 		td_context_waiting(false);
 	}
 	return none;
@@ -133,7 +133,7 @@ int td_swap_free(uint64_t address)
 		return r;
 	if (r || info.base != address || td_late_has(address) || td_ipc_is_kept(address))
 		return CUDA_ERROR_INVALID_VALUE;
-	(void)td_real.cuCtxGetCurrent(&context);
+	(void)td_true->cuCtxGetCurrent(&context);
 	if (!wait_outside_captures(&r))
 		return td_late_free(address, context) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 	/* Nothing runs any more in a context that has ended. */

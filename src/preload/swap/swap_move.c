@@ -21,7 +21,7 @@
  */
 static int await_copies(unsigned slot, CUstream stream)
 {
-	int r = td_real.cuStreamSynchronize(stream);
+	int r = td_true->cuStreamSynchronize(stream);
 
 	td_swap_failed(slot, r);
 	return r ? -ENOTRECOVERABLE : 0;
@@ -358,7 +358,7 @@ static int have_come(
 static int ask_device(unsigned slot)
 {
 	size_t left, all;
-	int r = td_real.cuMemGetInfo_v2(&left, &all);
+	int r = td_true->cuMemGetInfo_v2(&left, &all);
 
 	if (!r)
 		return 0;

@@ -10,6 +10,7 @@
 #include "preload/context/drain.h"
 #include "preload/driver/driver.h"
 #include "preload/driver/real.h"
+#include "preload/rehome/rehome.h"
 
 #define MIB           (1ull << 20)
 #define GRANULE       (2 * MIB)
@@ -19,6 +20,22 @@
 #define CONTEXT(gpu)  ((void *)(uintptr_t)(0x1000 + (gpu)))
 
 struct td_real td_real;
+const struct td_real *td_true = &td_real;
+
+/* Nobody moves to another GPU here. */
+void td_rehome_begin(void)
+{
+}
+
+void td_rehome_end(void)
+{
+}
+
+CUdevice td_rehome_device(CUdevice device)
+{
+	return device;
+}
+
 static struct {
 	uint64_t bytes;
 	int gpu; /* -1: the host's */

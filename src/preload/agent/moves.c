@@ -1,0 +1,182 @@
+/* See moves.h. All of it is the agent's but the mover's preparation, which has its own thread. */
+#include "preload/agent/moves.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/time.h"
+#include "preload/agent/plans.h"
+#include "preload/agent/plans_internal.h"
+#include "preload/base/agent_calls.h"
+#include "preload/base/thread.h"
+#include "preload/context/marker.h"
+#include "proto/unmovable.h"
+
+enum state {
+	NONE,
+	PREPARING,
+	PREPARED,
+};
+
+static const struct td_mover *mover;
+
+static struct {
+	enum state state;
+	uint64_t number;
+	bool cancelled;
+	/* The preparation's: written by its thread before `ended`. */
+	uint8_t gpu[16];
+	bool is_there;
+	unsigned slot;
+	uint64_t reasons;
+} move;
+static _Atomic bool ended;
+
+static uint64_t told; /* MOVABLE: one more; 0: nothing yet */
+
+void td_moves_set_mover(const struct td_mover *m)
+{
+	mover = m;
+}
+
+static void *prepare_main(void *arg)
+{
+	(void)arg;
+	td_marker_adopt_internal();
+	move.is_there = mover->prepare(move.gpu, &move.slot, &move.reasons);
+	atomic_store(&ended, true);
+	td_agent_wake();
+	return NULL;
+}
+
+static void say(void (*send)(const struct td_msg *msg), uint64_t number, enum td_move_stage stage,
+	uint64_t reasons)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_moved};
+
+	msg.moved.number = number;
+	msg.moved.stage = (uint8_t)stage;
+	msg.moved.reasons = reasons;
+	msg.moved.to = move.slot;
+	send(&msg);
+}
+
+static void prepare(const struct td_msg_move *msg, void (*send)(const struct td_msg *msg))
+{
+	if (!mover || move.state != NONE) {
+		say(send, msg->number, TD_MOVE_FAILED,
+			mover ? TD_UNMOVABLE(BUSY) : TD_UNMOVABLE(LIBRARY));
+		return;
+	}
+	memset(&move, 0, sizeof(move));
+	move.number = msg->number;
+	memcpy(move.gpu, msg->gpu, sizeof(move.gpu));
+	atomic_store(&ended, false);
+	move.state = PREPARING;
+	if (!td_thread_start(prepare_main))
+		return;
+	move.state = NONE;
+	say(send, msg->number, TD_MOVE_FAILED, TD_UNMOVABLE(BUSY));
+}
+
+/* Both GPUs are told of before the first one is left, so that no bytes are counted nowhere. */
+static void go(void (*send)(const struct td_msg *msg))
+{
+	uint64_t reasons = TD_UNMOVABLE(BUSY), bytes = 0, began_ns = td_time_now_ns();
+	struct td_msg msg = {.type = TD_MSG_TYPE_moved};
+	const struct td_plan_slot *plan = td_plans_at(move.slot);
+	unsigned from = 0;
+	bool done = false;
+
+	move.state = NONE;
+	if (td_plans_is_still() && plan->attached && plan->known)
+		done = mover->go(plan->device_bytes, &from, &bytes, &reasons);
+	if (!done) {
+		mover->cancel();
+		say(send, move.number, TD_MOVE_FAILED, reasons);
+		return;
+	}
+	td_plans_report_slot(move.slot, plan->acknowledged_seq);
+	td_plans_report_slot(from, td_plans_at(from)->acknowledged_seq);
+	msg.moved = (struct td_msg_moved){.number = move.number,
+		.stage = TD_MOVE_DONE,
+		.from = from,
+		.to = move.slot,
+		.bytes = bytes,
+		.pause_ns = td_time_now_ns() - began_ns};
+	send(&msg);
+}
+
+static void cancel(void)
+{
+	if (move.state == PREPARED) {
+		move.state = NONE;
+		mover->cancel();
+	}
+	move.cancelled = move.state == PREPARING;
+}
+
+void td_moves_asked(
+	const struct td_msg_move *msg, void (*send)(const struct td_msg *msg), uint64_t now_ns)
+{
+	bool is_ours = move.state != NONE && msg->number == move.number;
+
+	(void)now_ns;
+	if (msg->stage == TD_MOVE_PREPARE)
+		prepare(msg, send);
+	else if (msg->stage == TD_MOVE_CANCEL && is_ours)
+		cancel();
+	else if (msg->stage == TD_MOVE_GO && is_ours && move.state == PREPARED)
+		go(send);
+	else if (msg->stage == TD_MOVE_GO)
+		say(send, msg->number, TD_MOVE_FAILED, TD_UNMOVABLE(BUSY));
+}
+
+static void look(void (*send)(const struct td_msg *msg))
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_movable};
+
+	msg.movable.reasons = mover ? mover->reasons() : TD_UNMOVABLE(LIBRARY);
+	if (told == msg.movable.reasons + 1)
+		return;
+	told = msg.movable.reasons + 1;
+	send(&msg);
+}
+
+/* A preparation has ended; whoever asked may be gone, or wants it no more. */
+static void settle(void (*send)(const struct td_msg *msg))
+{
+	move.state = move.is_there ? PREPARED : NONE;
+	if (move.cancelled)
+		cancel();
+	else if (send)
+		say(send, move.number, move.is_there ? TD_MOVE_PREPARED : TD_MOVE_FAILED,
+			move.reasons);
+	move.cancelled = false;
+}
+
+void td_moves_step(void (*send)(const struct td_msg *msg), bool looks)
+{
+	if (move.state == PREPARING && atomic_load(&ended))
+		settle(send);
+	if (looks && td_plans_backend())
+		look(send);
+}
+
+void td_moves_lost(void)
+{
+	if (mover)
+		cancel();
+}
+
+void td_moves_again(void)
+{
+	told = 0;
+}
+
+void td_moves_forked(void)
+{
+	memset(&move, 0, sizeof(move));
+	atomic_store(&ended, false);
+	told = 0;
+}

@@ -1,0 +1,281 @@
+/*
+ * Moves the program to another GPU: what cannot be moved, the twins, memory, the switch. See
+ * move.h, agent/moves.h for the stages and rehome.h for the twins.
+ *
+ * Until the switch a failure leaves all as it was: memory that was made on the target is given
+ * back, and twins stay for the next time. After it nothing can fail.
+ */
+#include "preload/move/move.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/time.h"
+#include "cuda/movable.h"
+#include "preload/agent/clean_exit.h"
+#include "preload/agent/moves.h"
+#include "preload/base/thread.h"
+#include "preload/context/context.h"
+#include "preload/driver/driver.h"
+#include "preload/driver/real.h"
+#include "preload/link/client_internal.h"
+#include "preload/outside/outside.h"
+#include "preload/rehome/rehome.h"
+#include "preload/swap/swap.h"
+
+/* So long calls that make or end an object may take; they wait for nothing but the driver. */
+#define CLOSE_NS (500 * TD_NS_PER_MS)
+
+/* The last preparation: the agent's, and its thread's. */
+static struct {
+	CUdevice home;
+	CUcontext context;
+	unsigned slot, from;
+	CUstream stream; /* of the context, for copies */
+} next;
+static void *_Atomic prepared; /* next.context, for the other of the two */
+
+/* -- reasons -- */
+
+static const struct {
+	enum td_outside_kind kind;
+	uint64_t why;
+} kinds[] = {
+	{TD_OUTSIDE_MANAGED, TD_UNMOVABLE(UNIFIED)},
+	{TD_OUTSIDE_LEGACY, TD_UNMOVABLE(PLAIN)},
+	{TD_OUTSIDE_VMM, TD_UNMOVABLE(VMM)},
+	{TD_OUTSIDE_EXPORTABLE, TD_UNMOVABLE(VMM)},
+	{TD_OUTSIDE_ARRAY, TD_UNMOVABLE(ARRAYS)},
+	{TD_OUTSIDE_POOL, TD_UNMOVABLE(POOLS)},
+	{TD_OUTSIDE_GRAPH, TD_UNMOVABLE(GRAPHS)},
+	{TD_OUTSIDE_EXTERNAL, TD_UNMOVABLE(EXTERNAL)},
+	{TD_OUTSIDE_SHARED, TD_UNMOVABLE(IPC)},
+	{TD_OUTSIDE_OPENED, TD_UNMOVABLE(IPC)},
+	{TD_OUTSIDE_HANDED, TD_UNMOVABLE(IPC)},
+	{TD_OUTSIDE_IMPORTED, TD_UNMOVABLE(IPC)},
+};
+
+/*
+ * The context that the program lives in and its GPU. Twins of it on other GPUs do not count. *ret
+ * is that context, if there is one.
+ */
+static uint64_t find_context(const void *twin, struct td_context *ret, struct td_gpu_info *ret_gpu)
+{
+	static _Thread_local struct td_context list[TD_CONTEXT_MAX];
+	unsigned count = td_context_list(list, TD_CONTEXT_MAX), found = 0;
+	uint64_t reasons = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		if (list[i].left || list[i].leaving || list[i].handle == twin)
+			continue;
+		if (found && list[i].slot != ret->slot)
+			reasons |= TD_UNMOVABLE(SEVERAL_GPUS);
+		else if (found)
+			reasons |= TD_UNMOVABLE(CONTEXTS);
+		if (!found++)
+			*ret = list[i];
+	}
+	if (!found || !td_context_gpu(ret->slot, ret_gpu))
+		reasons |= TD_UNMOVABLE(FAILED);
+	return reasons;
+}
+
+/* twin: what was prepared; NULL: nothing. */
+static uint64_t reasons_of(const void *twin, struct td_context *ret, struct td_gpu_info *ret_gpu)
+{
+	uint64_t reasons = td_rehome_reasons();
+	struct td_memory_stats stats;
+
+	if (!td_swap_is_used())
+		reasons |= TD_UNMOVABLE(BACKEND);
+	if (td_swap.stays)
+		reasons |= TD_UNMOVABLE(HARDWARE);
+	if (td_context_any_capture())
+		reasons |= TD_UNMOVABLE(CAPTURE);
+	reasons |= find_context(twin, ret, ret_gpu);
+	if (reasons & TD_UNMOVABLE(FAILED))
+		return reasons;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (td_outside_bytes(ret_gpu->device, kinds[i].kind))
+			reasons |= kinds[i].why;
+	if (td_exit_is_mps(ret_gpu))
+		reasons |= TD_UNMOVABLE(MPS);
+	td_agent_stats(ret->slot, &stats);
+	return stats.failed ? reasons | TD_UNMOVABLE(FAILED) : reasons;
+}
+
+static uint64_t reasons_now(void)
+{
+	struct td_gpu_info gpu;
+	struct td_context context;
+
+	/* It has no GPU yet. */
+	if (!td_context_gpu_count())
+		return 0;
+	return reasons_of(atomic_load(&prepared), &context, &gpu);
+}
+
+/* -- preparing -- */
+
+static CUdevice find_device(const uint8_t uuid[16])
+{
+	const struct td_driver *driver = td_driver();
+	uint8_t other[16];
+	int count = 0;
+
+	if (driver->device_get_count(&count))
+		return -1;
+	for (int i = 0; i < count && i < TD_HOMES_MAX; i++)
+		if (!driver->device_get_uuid(other, i) && !memcmp(other, uuid, sizeof(other)))
+			return i;
+	return -1;
+}
+
+/* Code is kept for the chip that it was made for, and programs remember what theirs can do. */
+static bool is_same_chip(CUdevice a, CUdevice b)
+{
+	static const int attributes[] = {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+		CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+		CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, TD_ATTRIBUTE_VMM,
+		TD_ATTRIBUTE_POSIX_HANDLES};
+	const struct td_driver *driver = td_driver();
+	char name[64], other[64];
+	int x, y;
+
+	for (size_t i = 0; i < sizeof(attributes) / sizeof(*attributes); i++)
+		if (driver->device_get_attribute(&x, attributes[i], a) ||
+			driver->device_get_attribute(&y, attributes[i], b) || x != y)
+			return false;
+	return !driver->device_get_name(name, sizeof(name), a) &&
+	       !driver->device_get_name(other, sizeof(other), b) &&
+	       !strncmp(name, other, sizeof(name));
+}
+
+/* The twin's context is current. */
+static bool make_twins(CUdevice home, CUcontext twin)
+{
+	int slot;
+
+	td_context_set_left(twin, false);
+	td_context_note(twin, true);
+	slot = td_context_slot();
+	if (slot < 0 || td_rehome_make_all(home))
+		return false;
+	next.slot = (unsigned)slot;
+	if (!next.stream && td_true->cuStreamCreate(&next.stream, CU_STREAM_NON_BLOCKING))
+		return false;
+	return true;
+}
+
+static void cancel(void)
+{
+	if (next.context)
+		td_context_set_left(next.context, true);
+	if (next.stream)
+		(void)td_true->cuStreamDestroy_v2(next.stream);
+	memset(&next, 0, sizeof(next));
+	atomic_store(&prepared, NULL);
+}
+
+static bool prepare(const uint8_t gpu[16], unsigned *ret_slot, uint64_t *ret_reasons)
+{
+	CUdevice home = find_device(gpu);
+	struct td_context context;
+	struct td_gpu_info info;
+	CUcontext twin, popped;
+	bool there;
+
+	memset(&next, 0, sizeof(next));
+	*ret_reasons = reasons_of(NULL, &context, &info);
+	if (!*ret_reasons && (home < 0 || home == info.device))
+		*ret_reasons = TD_UNMOVABLE(UNSEEN);
+	if (!*ret_reasons && !is_same_chip(info.device, home))
+		*ret_reasons = TD_UNMOVABLE(OTHER_CHIP);
+	if (!*ret_reasons && td_rehome_adopt(context.handle, info.device))
+		*ret_reasons = TD_UNMOVABLE(CONTEXTS);
+	if (!*ret_reasons && td_rehome_make_context(home, &twin))
+		*ret_reasons = TD_UNMOVABLE(NO_CONTEXT);
+	if (*ret_reasons)
+		return false;
+	next.home = home;
+	next.context = twin;
+	atomic_store(&prepared, twin);
+	next.from = context.slot;
+	there = make_twins(home, twin);
+	(void)td_true->cuCtxPopCurrent_v2(&popped);
+	if (!there) {
+		cancel();
+		*ret_reasons = TD_UNMOVABLE(NO_CONTEXT);
+	}
+	*ret_slot = next.slot;
+	return there;
+}
+
+/* -- the move -- */
+
+/* The twin's context is current. 0: done; else the reasons why all is as it was. */
+static uint64_t move(const struct td_context *context, uint64_t limit_bytes, uint64_t *ret_bytes)
+{
+	const struct td_rehome_places places = {.from = context->handle,
+		.to = next.context,
+		.device = next.home,
+		.stream = next.stream};
+	struct td_memory_stats stats;
+	int r;
+
+	/* Objects that were made since it was prepared. */
+	if (td_rehome_make_all(next.home))
+		return TD_UNMOVABLE(NO_CONTEXT);
+	td_swap_trim(next.from, false);
+	td_client_totals(next.from, &stats);
+	if (td_client_is_allocating())
+		return TD_UNMOVABLE(BUSY);
+	if (stats.resident_bytes > limit_bytes)
+		return TD_UNMOVABLE(NO_ROOM);
+	r = td_swap_rehome(next.from, next.slot, &places, ret_bytes);
+	if (r)
+		return r == CUDA_ERROR_OUT_OF_MEMORY ? TD_UNMOVABLE(NO_ROOM) : TD_UNMOVABLE(BUSY);
+	return 0;
+}
+
+static bool go(uint64_t limit_bytes, unsigned *ret_from, uint64_t *ret_bytes, uint64_t *ret_reasons)
+{
+	struct td_context context;
+	struct td_gpu_info info;
+	CUcontext popped;
+	uint64_t why = TD_UNMOVABLE(BUSY);
+
+	if (td_rehome_close(CLOSE_NS)) {
+		why = reasons_of(next.context, &context, &info);
+		if (!why && context.slot != next.from)
+			why = TD_UNMOVABLE(CONTEXTS);
+		if (!why && td_true->cuCtxPushCurrent_v2(next.context))
+			why = TD_UNMOVABLE(NO_CONTEXT);
+		else if (!why) {
+			why = move(&context, limit_bytes, ret_bytes);
+			(void)td_true->cuCtxPopCurrent_v2(&popped);
+		}
+		if (!why) {
+			td_rehome_switch(next.home);
+			td_context_set_left(context.handle, true);
+		}
+		td_rehome_open();
+	}
+	*ret_reasons = why;
+	if (why)
+		return false;
+	*ret_from = next.from;
+	td_client_memory_changed(next.from);
+	td_client_memory_changed(next.slot);
+	(void)td_true->cuStreamDestroy_v2(next.stream);
+	memset(&next, 0, sizeof(next));
+	atomic_store(&prepared, NULL);
+	return true;
+}
+
+const struct td_mover td_mover = {
+	.reasons = reasons_now,
+	.prepare = prepare,
+	.go = go,
+	.cancel = cancel,
+};

@@ -1,0 +1,621 @@
+/*
+ * Adapters: what stands in td_real in the place of the driver's functions once the program has
+ * moved. They exchange the handles of the program's objects for those of their twins, by the kinds
+ * in cuda/symbols.def, and back in what the driver returns. Structs that hold handles (kind %) have
+ * adapters of their own, which exchange them in a copy.
+ *
+ * Handles of no context (libraries, kernels, graphs, pools) are the same everywhere.
+ */
+#include "preload/rehome/adapt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "preload/driver/real.h"
+#include "preload/rehome/objects.h"
+
+/* -- by kinds -- */
+
+/* Returns the context that stands for this one. */
+static void *context_here(void *context)
+{
+	for (CUdevice h = 0; context && h < TD_HOMES_MAX; h++)
+		if (td_rehome_context(h) == context)
+			return td_rehome_context(td_rehome_here());
+	return context;
+}
+
+/* The program's own, for its context here. */
+static void *context_shown(void *context)
+{
+	CUdevice here = td_rehome_here();
+
+	return context && context == td_rehome_context(here)
+		       ? td_rehome_context(td_rehome_device_shown(here))
+		       : context;
+}
+
+static bool is_default_stream(const void *stream)
+{
+	return (uintptr_t)stream <= (uintptr_t)CU_STREAM_PER_THREAD;
+}
+
+static void *here(char kind, void *handle)
+{
+	switch (kind) {
+	case 'c': return context_here(handle);
+	case 's': return is_default_stream(handle) ? handle : td_twin_here(TD_TWIN_STREAM, handle);
+	case 'e': return td_twin_here(TD_TWIN_EVENT, handle);
+	case 'm': return td_twin_here(TD_TWIN_MODULE, handle);
+	case 'f': return td_twin_here(TD_TWIN_FUNCTION, handle);
+	default: return handle;
+	}
+}
+
+static void *shown(char kind, void *handle)
+{
+	switch (kind) {
+	case 'c': return context_shown(handle);
+	case 's': return td_twin_program(TD_TWIN_STREAM, handle);
+	case 'e': return td_twin_program(TD_TWIN_EVENT, handle);
+	case 'm': return td_twin_program(TD_TWIN_MODULE, handle);
+	case 'f': return td_twin_program(TD_TWIN_FUNCTION, handle);
+	default: return handle;
+	}
+}
+
+/*
+ * A device that is named here is the one that the program's memory and code are on. Elsewhere it is
+ * the one that the program has chosen, whose name and number it keeps.
+ */
+static bool follows(unsigned symbol)
+{
+	switch (symbol) {
+	case TD_SYMBOL_cuKernelGetAttribute:
+	case TD_SYMBOL_cuDeviceGetDefaultMemPool:
+	case TD_SYMBOL_cuDeviceGetMemPool:
+	case TD_SYMBOL_cuDeviceSetMemPool:
+	case TD_SYMBOL_cuDeviceGetGraphMemAttribute:
+	case TD_SYMBOL_cuDeviceSetGraphMemAttribute:
+	case TD_SYMBOL_cuDeviceGraphMemTrim:
+	case TD_SYMBOL_cuMemAdvise:
+	case TD_SYMBOL_cuMemPrefetchAsync:
+	case TD_SYMBOL_cuMemPrefetchAsync_ptsz: return true;
+	default: return false;
+	}
+}
+
+/*
+ * args[i] points to the i-th parameter, which is the adapter's own. Handles that the call reads are
+ * exchanged in place.
+ */
+static void enter(unsigned symbol, void *const *args)
+{
+	const char *kind = td_symbols[symbol].kinds;
+
+	td_rehome_sync();
+	for (unsigned i = 0; *kind; kind++) {
+		if (*kind == '*' || *kind == '&') {
+			while (kind[1] == '*' || kind[1] == '&')
+				kind++;
+			kind++; /* what it points to */
+		} else if (strchr("csemf", *kind)) {
+			*(void **)args[i] = here(*kind, *(void **)args[i]);
+		} else if (*kind == 'D' && follows(symbol)) {
+			*(CUdevice *)args[i] = td_rehome_device(*(CUdevice *)args[i]);
+		}
+		i++;
+	}
+}
+
+static void leave(unsigned symbol, void *const *args, CUresult r)
+{
+	const char *kind = td_symbols[symbol].kinds;
+
+	for (unsigned i = 0; !r && *kind; kind++, i++) {
+		void **out;
+
+		if (*kind != '*') {
+			if (*kind == '&')
+				kind++;
+			continue;
+		}
+		kind++;
+		out = *(void ***)args[i];
+		if (out && strchr("csemf", *kind))
+			*out = shown(*kind, *out);
+		else if (out && *kind == 'D')
+			*(CUdevice *)out = td_rehome_device_shown(*(CUdevice *)out);
+	}
+}
+
+#define P0()
+#define P1(a)       (void *)(uintptr_t) & (a),
+#define P2(a, ...)  P1(a) P1(__VA_ARGS__)
+#define P3(a, ...)  P1(a) P2(__VA_ARGS__)
+#define P4(a, ...)  P1(a) P3(__VA_ARGS__)
+#define P5(a, ...)  P1(a) P4(__VA_ARGS__)
+#define P6(a, ...)  P1(a) P5(__VA_ARGS__)
+#define P7(a, ...)  P1(a) P6(__VA_ARGS__)
+#define P8(a, ...)  P1(a) P7(__VA_ARGS__)
+#define P9(a, ...)  P1(a) P8(__VA_ARGS__)
+#define P10(a, ...) P1(a) P9(__VA_ARGS__)
+#define P11(a, ...) P1(a) P10(__VA_ARGS__)
+#define P12(a, ...) P1(a) P11(__VA_ARGS__)
+#define P13(a, ...) P1(a) P12(__VA_ARGS__)
+#define P14(a, ...) P1(a) P13(__VA_ARGS__)
+#define P15(a, ...) P1(a) P14(__VA_ARGS__)
+#define P16(a, ...) P1(a) P15(__VA_ARGS__)
+#define PICK(                                                                                      \
+	none, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, name, ...)    \
+	name
+/* The address of each parameter, with a comma behind it. */
+#define POINTERS(...)                                                                              \
+	PICK(0, ##__VA_ARGS__, P16, P15, P14, P13, P12, P11, P10, P9, P8, P7, P6, P5, P4, P3, P2,  \
+		P1, P0)                                                                            \
+	(__VA_ARGS__)
+
+#define EXPAND(x) x
+
+#define SYMBOL(symbol, name, since, flavour, class, stream, kinds)                                 \
+	static CUresult adapt_##symbol TD_PARAMS_##symbol                                          \
+	{                                                                                          \
+		void *const args[] = {EXPAND(POINTERS TD_ARGS_##symbol) NULL};                     \
+		CUresult r;                                                                        \
+		enter(TD_SYMBOL_##symbol, args);                                                   \
+		r = td_true->symbol TD_ARGS_##symbol;                                              \
+		leave(TD_SYMBOL_##symbol, args, r);                                                \
+		return r;                                                                          \
+	}
+#include "cuda/symbols.def"
+#undef SYMBOL
+
+/* -- calls with structs that hold handles: a copy has the twins -- */
+
+/* The most attributes of a launch that are looked at. CUDA 13 has fewer kinds of them. */
+#define ATTRIBUTES_MAX       32
+#define ATTRIBUTE_EVENT      7  /* CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT */
+#define ATTRIBUTE_COMPLETION 12 /* CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT */
+
+struct launch {
+	CUlaunchConfig config;
+	CUlaunchAttribute attributes[ATTRIBUTES_MAX];
+};
+
+/* NULL: it has more attributes than are followed. */
+static const CUlaunchConfig *launch_here(const CUlaunchConfig *config, struct launch *copy)
+{
+	if (!config)
+		return NULL;
+	if (config->attrs && config->numAttrs > ATTRIBUTES_MAX)
+		return NULL;
+	copy->config = *config;
+	copy->config.hStream = here('s', config->hStream);
+	if (!config->attrs)
+		return &copy->config;
+	memcpy(copy->attributes, config->attrs, config->numAttrs * sizeof(*config->attrs));
+	copy->config.attrs = copy->attributes;
+	for (unsigned i = 0; i < config->numAttrs; i++) {
+		CUlaunchAttribute *attribute = &copy->attributes[i];
+		void *event;
+
+		if (attribute->id != ATTRIBUTE_EVENT && attribute->id != ATTRIBUTE_COMPLETION)
+			continue;
+		memcpy(&event, attribute->value.bytes, sizeof(event));
+		event = here('e', event);
+		memcpy(attribute->value.bytes, &event, sizeof(event));
+	}
+	return &copy->config;
+}
+
+#define LAUNCH_EX(symbol)                                                                          \
+	static CUresult struct_##symbol TD_PARAMS_##symbol                                         \
+	{                                                                                          \
+		const CUlaunchConfig *twins;                                                       \
+		struct launch copy;                                                                \
+		td_rehome_sync();                                                                  \
+		twins = launch_here(config, &copy);                                                \
+		if (config && !twins)                                                              \
+			return CUDA_ERROR_NOT_SUPPORTED;                                           \
+		return adapt_##symbol(twins, a1, a2, a3);                                          \
+	}
+
+LAUNCH_EX(cuLaunchKernelEx)
+LAUNCH_EX(cuLaunchKernelEx_ptsz)
+
+/* It is about several GPUs, each with a function and a stream of its own. */
+static CUresult struct_cuLaunchCooperativeKernelMultiDevice(void *a0, unsigned a1, unsigned a2)
+{
+	(void)a0, (void)a1, (void)a2;
+	return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+/* Exchanges the handle at that place of a struct. */
+static void put_here(char kind, void *copy, size_t at)
+{
+	void *handle;
+
+	memcpy(&handle, (char *)copy + at, sizeof(handle));
+	handle = here(kind, handle);
+	memcpy((char *)copy + at, &handle, sizeof(handle));
+}
+
+static void put_shown(char kind, void *out, size_t at)
+{
+	void *handle;
+
+	memcpy(&handle, (char *)out + at, sizeof(handle));
+	handle = shown(kind, handle);
+	memcpy((char *)out + at, &handle, sizeof(handle));
+}
+
+/* CUDA_KERNEL_NODE_PARAMS, and its second form, which has a kernel and a context behind it. */
+#define KERNEL_V1       56
+#define KERNEL_V2       72
+#define KERNEL_FUNCTION 0
+#define KERNEL_CONTEXT  64
+
+static const void *kernel_here(const void *params, size_t bytes, char *copy)
+{
+	td_rehome_sync();
+	if (!params)
+		return NULL;
+	memcpy(copy, params, bytes);
+	put_here('f', copy, KERNEL_FUNCTION);
+	if (bytes == KERNEL_V2)
+		put_here('c', copy, KERNEL_CONTEXT);
+	return copy;
+}
+
+static CUresult kernel_shown(CUresult r, void *params, size_t bytes)
+{
+	if (r || !params)
+		return r;
+	put_shown('f', params, KERNEL_FUNCTION);
+	if (bytes == KERNEL_V2)
+		put_shown('c', params, KERNEL_CONTEXT);
+	return r;
+}
+
+#define KERNEL_NODE(symbol, bytes, params, ...)                                                    \
+	static CUresult struct_##symbol TD_PARAMS_##symbol                                         \
+	{                                                                                          \
+		char copy[bytes];                                                                  \
+		const void *twins = kernel_here(params, bytes, copy);                              \
+		return adapt_##symbol(__VA_ARGS__);                                                \
+	}
+#define KERNEL_NODE_GET(symbol, bytes)                                                             \
+	static CUresult struct_##symbol TD_PARAMS_##symbol                                         \
+	{                                                                                          \
+		return kernel_shown(adapt_##symbol(a0, a1), a1, bytes);                            \
+	}
+
+KERNEL_NODE(cuGraphAddKernelNode, KERNEL_V1, a4, a0, a1, a2, a3, twins)
+KERNEL_NODE(cuGraphAddKernelNode_v2, KERNEL_V2, a4, a0, a1, a2, a3, twins)
+KERNEL_NODE(cuGraphKernelNodeSetParams, KERNEL_V1, a1, a0, twins)
+KERNEL_NODE(cuGraphKernelNodeSetParams_v2, KERNEL_V2, a1, a0, twins)
+KERNEL_NODE(cuGraphExecKernelNodeSetParams, KERNEL_V1, a2, a0, a1, twins)
+KERNEL_NODE(cuGraphExecKernelNodeSetParams_v2, KERNEL_V2, a2, a0, a1, twins)
+KERNEL_NODE_GET(cuGraphKernelNodeGetParams, KERNEL_V1)
+KERNEL_NODE_GET(cuGraphKernelNodeGetParams_v2, KERNEL_V2)
+
+/* CUgraphNodeParams: the kind of the node, then from 16 on its parameters. */
+#define NODE_BYTES  256
+#define NODE_PARAMS 16
+enum { NODE_KERNEL = 0, NODE_MEMCPY = 1, NODE_MEMSET = 2, NODE_WAIT = 6, NODE_RECORD = 7 };
+#define MEMCPY_CONTEXT 8
+#define MEMSET_CONTEXT 40
+
+/* A node of memory is the program's own struct: the driver writes the address into it. */
+static void *node_here(void *params, char *copy)
+{
+	int kind;
+
+	td_rehome_sync();
+	if (!params)
+		return NULL;
+	memcpy(copy, params, NODE_BYTES);
+	memcpy(&kind, params, sizeof(kind));
+	if (kind == NODE_KERNEL) {
+		put_here('f', copy, NODE_PARAMS + KERNEL_FUNCTION);
+		put_here('c', copy, NODE_PARAMS + KERNEL_CONTEXT);
+	} else if (kind == NODE_MEMCPY) {
+		put_here('c', copy, NODE_PARAMS + MEMCPY_CONTEXT);
+	} else if (kind == NODE_MEMSET) {
+		put_here('c', copy, NODE_PARAMS + MEMSET_CONTEXT);
+	} else if (kind == NODE_WAIT || kind == NODE_RECORD) {
+		put_here('e', copy, NODE_PARAMS);
+	} else {
+		return params;
+	}
+	return copy;
+}
+
+#define NODE(symbol, params, ...)                                                                  \
+	static CUresult struct_##symbol TD_PARAMS_##symbol                                         \
+	{                                                                                          \
+		char copy[NODE_BYTES];                                                             \
+		void *twins = node_here(params, copy);                                             \
+		return adapt_##symbol(__VA_ARGS__);                                                \
+	}
+
+NODE(cuGraphAddNode, a4, a0, a1, a2, a3, twins)
+NODE(cuGraphAddNode_v2, a5, a0, a1, a2, a3, a4, twins)
+NODE(cuGraphNodeSetParams, a1, a0, twins)
+NODE(cuGraphExecNodeSetParams, a2, a0, a1, twins)
+
+/* CUDA_MEMCPY3D_PEER */
+#define PEER_BYTES 200
+#define PEER_FROM  64
+#define PEER_TO    152
+
+static const void *peer_here(const void *params, char *copy)
+{
+	td_rehome_sync();
+	if (!params)
+		return NULL;
+	memcpy(copy, params, PEER_BYTES);
+	put_here('c', copy, PEER_FROM);
+	put_here('c', copy, PEER_TO);
+	return copy;
+}
+
+#define PEER_COPY(symbol, ...)                                                                     \
+	static CUresult struct_##symbol TD_PARAMS_##symbol                                         \
+	{                                                                                          \
+		char copy[PEER_BYTES];                                                             \
+		const void *twins = peer_here(a0, copy);                                           \
+		return adapt_##symbol(__VA_ARGS__);                                                \
+	}
+
+PEER_COPY(cuMemcpy3DPeer, twins)
+PEER_COPY(cuMemcpy3DPeer_ptds, twins)
+PEER_COPY(cuMemcpy3DPeerAsync, twins, stream)
+PEER_COPY(cuMemcpy3DPeerAsync_ptsz, twins, stream)
+
+/* -- places: what the program puts on its GPU has to be where its work is -- */
+
+static CUmemLocation place_here(CUmemLocation location)
+{
+	if (location.type == CU_MEM_LOCATION_TYPE_DEVICE)
+		location.id = td_rehome_device(location.id);
+	return location;
+}
+
+static CUresult struct_cuMemCreate(CUmemGenericAllocationHandle *a0, size_t a1,
+	const CUmemAllocationProp *a2, unsigned long long a3)
+{
+	CUmemAllocationProp copy;
+
+	if (!a2)
+		return adapt_cuMemCreate(a0, a1, a2, a3);
+	copy = *a2;
+	copy.location = place_here(copy.location);
+	return adapt_cuMemCreate(a0, a1, &copy, a3);
+}
+
+/* More at once than there can be devices: each alone. */
+static CUresult struct_cuMemSetAccess(
+	CUdeviceptr a0, size_t a1, const CUmemAccessDesc *a2, size_t a3)
+{
+	CUmemAccessDesc copy[TD_HOMES_MAX * 2];
+
+	if (!a2 || a3 > sizeof(copy) / sizeof(*copy))
+		return adapt_cuMemSetAccess(a0, a1, a2, a3);
+	for (size_t i = 0; i < a3; i++) {
+		copy[i] = a2[i];
+		copy[i].location = place_here(a2[i].location);
+	}
+	return adapt_cuMemSetAccess(a0, a1, copy, a3);
+}
+
+static CUresult struct_cuMemGetAccess(
+	unsigned long long *a0, const CUmemLocation *a1, CUdeviceptr a2)
+{
+	CUmemLocation copy = {0, 0};
+
+	if (a1)
+		copy = place_here(*a1);
+	return adapt_cuMemGetAccess(a0, a1 ? &copy : NULL, a2);
+}
+
+#define PREFETCH(symbol)                                                                           \
+	static CUresult struct_##symbol TD_PARAMS_##symbol                                         \
+	{                                                                                          \
+		return adapt_##symbol(a0, a1, place_here(a2), a3, stream);                         \
+	}
+
+PREFETCH(cuMemPrefetchAsync_v2)
+PREFETCH(cuMemPrefetchAsync_v2_ptsz)
+
+static CUresult struct_cuMemAdvise_v2(CUdeviceptr a0, size_t a1, int a2, CUmemLocation a3)
+{
+	return adapt_cuMemAdvise_v2(a0, a1, a2, place_here(a3));
+}
+
+/* -- events -- */
+
+#define RECORD_EVENT(symbol, ...)                                                                  \
+	static CUresult struct_##symbol TD_PARAMS_##symbol                                         \
+	{                                                                                          \
+		CUresult r = adapt_##symbol(__VA_ARGS__);                                          \
+		if (!r)                                                                            \
+			td_twin_set_recorded(a0, td_rehome_here());                                \
+		return r;                                                                          \
+	}
+
+RECORD_EVENT(cuEventRecord, a0, stream)
+RECORD_EVENT(cuEventRecord_ptsz, a0, stream)
+RECORD_EVENT(cuEventRecordWithFlags, a0, stream, a2)
+RECORD_EVENT(cuEventRecordWithFlags_ptsz, a0, stream, a2)
+
+static CUresult struct_cuEventElapsedTime(float *a0, CUevent a1, CUevent a2)
+{
+	td_rehome_sync();
+	return td_twin_elapsed(a0, a1, a2, false);
+}
+
+static CUresult struct_cuEventElapsedTime_v2(float *a0, CUevent a1, CUevent a2)
+{
+	td_rehome_sync();
+	return td_twin_elapsed(a0, a1, a2, true);
+}
+
+/* -- callbacks: they are told the program's stream -- */
+
+struct callback {
+	CUstreamCallback call;
+	CUstream stream;
+	void *arg;
+};
+
+static void call_back(CUstream stream, CUresult status, void *arg)
+{
+	struct callback callback = *(struct callback *)arg;
+
+	(void)stream;
+	free(arg);
+	callback.call(callback.stream, status, callback.arg);
+}
+
+#define ADD_CALLBACK(symbol)                                                                       \
+	static CUresult struct_##symbol TD_PARAMS_##symbol                                         \
+	{                                                                                          \
+		struct callback *callback = a1 ? malloc(sizeof(*callback)) : NULL;                 \
+		CUresult r;                                                                        \
+		if (a1 && !callback)                                                               \
+			return CUDA_ERROR_OUT_OF_MEMORY;                                           \
+		if (callback)                                                                      \
+			*callback = (struct callback){a1, stream, a2};                             \
+		r = adapt_##symbol(stream, a1 ? call_back : NULL, callback, a3);                   \
+		if (r)                                                                             \
+			free(callback);                                                            \
+		return r;                                                                          \
+	}
+
+ADD_CALLBACK(cuStreamAddCallback)
+ADD_CALLBACK(cuStreamAddCallback_ptsz)
+
+/* -- names: those of the program's own objects -- */
+
+static CUresult struct_cuCtxGetId(CUcontext a0, unsigned long long *a1)
+{
+	CUcontext now = NULL;
+
+	td_rehome_sync();
+	if (!a0 && td_true->cuCtxGetCurrent(&now))
+		return td_true->cuCtxGetId(a0, a1);
+	return td_true->cuCtxGetId(context_shown(a0 ? a0 : now), a1);
+}
+
+#define STREAM_ID(symbol)                                                                          \
+	static CUresult struct_##symbol TD_PARAMS_##symbol                                         \
+	{                                                                                          \
+		td_rehome_sync();                                                                  \
+		return td_true->symbol(shown('s', stream), a1);                                    \
+	}
+
+STREAM_ID(cuStreamGetId)
+STREAM_ID(cuStreamGetId_ptsz)
+
+/* -- the end of the program's context: the library ends the twins behind it -- */
+
+#define END_CONTEXT(symbol)                                                                        \
+	static CUresult struct_##symbol TD_PARAMS_##symbol                                         \
+	{                                                                                          \
+		return td_true->symbol(context_shown(context_here(a0)));                           \
+	}
+
+END_CONTEXT(cuCtxDestroy)
+END_CONTEXT(cuCtxDestroy_v2)
+END_CONTEXT(cuCtxDetach)
+
+/* -- installing -- */
+
+#define STRUCTS(STRUCT)                                                                            \
+	STRUCT(cuLaunchKernelEx)                                                                   \
+	STRUCT(cuLaunchKernelEx_ptsz)                                                              \
+	STRUCT(cuLaunchCooperativeKernelMultiDevice)                                               \
+	STRUCT(cuGraphAddKernelNode)                                                               \
+	STRUCT(cuGraphAddKernelNode_v2)                                                            \
+	STRUCT(cuGraphKernelNodeSetParams)                                                         \
+	STRUCT(cuGraphKernelNodeSetParams_v2)                                                      \
+	STRUCT(cuGraphExecKernelNodeSetParams)                                                     \
+	STRUCT(cuGraphExecKernelNodeSetParams_v2)                                                  \
+	STRUCT(cuGraphKernelNodeGetParams)                                                         \
+	STRUCT(cuGraphKernelNodeGetParams_v2)                                                      \
+	STRUCT(cuGraphAddNode)                                                                     \
+	STRUCT(cuGraphAddNode_v2)                                                                  \
+	STRUCT(cuGraphNodeSetParams)                                                               \
+	STRUCT(cuGraphExecNodeSetParams)                                                           \
+	STRUCT(cuMemcpy3DPeer)                                                                     \
+	STRUCT(cuMemcpy3DPeer_ptds)                                                                \
+	STRUCT(cuMemcpy3DPeerAsync)                                                                \
+	STRUCT(cuMemcpy3DPeerAsync_ptsz)                                                           \
+	STRUCT(cuMemCreate)                                                                        \
+	STRUCT(cuMemSetAccess)                                                                     \
+	STRUCT(cuMemGetAccess)                                                                     \
+	STRUCT(cuMemPrefetchAsync_v2)                                                              \
+	STRUCT(cuMemPrefetchAsync_v2_ptsz)                                                         \
+	STRUCT(cuMemAdvise_v2)                                                                     \
+	STRUCT(cuEventRecord)                                                                      \
+	STRUCT(cuEventRecord_ptsz)                                                                 \
+	STRUCT(cuEventRecordWithFlags)                                                             \
+	STRUCT(cuEventRecordWithFlags_ptsz)                                                        \
+	STRUCT(cuEventElapsedTime)                                                                 \
+	STRUCT(cuEventElapsedTime_v2)                                                              \
+	STRUCT(cuStreamAddCallback)                                                                \
+	STRUCT(cuStreamAddCallback_ptsz)                                                           \
+	STRUCT(cuCtxGetId)                                                                         \
+	STRUCT(cuStreamGetId)                                                                      \
+	STRUCT(cuStreamGetId_ptsz)                                                                 \
+	STRUCT(cuCtxDestroy)                                                                       \
+	STRUCT(cuCtxDestroy_v2)                                                                    \
+	STRUCT(cuCtxDetach)
+
+/*
+ * Calls that are about devices by their numbers, or about none: the program goes on seeing the GPU
+ * that it has chosen.
+ */
+static bool stays(unsigned symbol)
+{
+	switch (symbol) {
+	case TD_SYMBOL_cuInit:
+	case TD_SYMBOL_cuDeviceGet:
+	case TD_SYMBOL_cuDeviceGetByPCIBusId:
+	case TD_SYMBOL_cuGetProcAddress:
+	case TD_SYMBOL_cuGetProcAddress_v2:
+	case TD_SYMBOL_cuGetExportTable:
+	case TD_SYMBOL_cuGetErrorName:
+	case TD_SYMBOL_cuGetErrorString: return true;
+	default: return td_record_has(symbol);
+	}
+}
+
+void td_adapt_install(void)
+{
+	static void *const adapters[TD_SYMBOL_N] = {
+#define SYMBOL(symbol, name, since, flavour, class, stream, kinds)                                 \
+	[TD_SYMBOL_##symbol] = (void *)adapt_##symbol,
+#include "cuda/symbols.def"
+#undef SYMBOL
+	};
+	static const struct {
+		unsigned symbol;
+		void *adapter;
+	} structs[] = {
+#define STRUCT(symbol) {TD_SYMBOL_##symbol, (void *)struct_##symbol},
+		STRUCTS(STRUCT)
+#undef STRUCT
+	};
+	void *const *driver = (void *const *)td_true;
+	void **real = (void **)&td_real;
+
+	for (unsigned i = 0; i < TD_SYMBOL_N; i++)
+		if (driver[i] && !stays(i))
+			__atomic_store_n(&real[i], adapters[i], __ATOMIC_RELEASE);
+	for (size_t i = 0; i < sizeof(structs) / sizeof(*structs); i++)
+		if (driver[structs[i].symbol])
+			__atomic_store_n(
+				&real[structs[i].symbol], structs[i].adapter, __ATOMIC_RELEASE);
+}
