@@ -1,4 +1,7 @@
-/* evict, restart, pause, resume: what is done to jobs by hand. They return when it is done. */
+/*
+ * evict, restart, migrate, pause, resume: what is done to jobs by hand. They return when it is
+ * done.
+ */
 #include <string.h>
 
 #include "cli/cli.h"
@@ -11,6 +14,7 @@ static const struct {
 } verbs[] = {
 	{"evict", TD_ACTION_EVICT, "evicted"},
 	{"restart", TD_ACTION_RESTART, "restarted"},
+	{"migrate", TD_ACTION_MIGRATE, "moved"},
 	{"pause", TD_ACTION_PAUSE, NULL},
 	{"resume", TD_ACTION_RESUME, NULL},
 };
@@ -48,7 +52,9 @@ static void row(const struct td_msg *msg, void *arg)
 	if (sink->json)
 		json_row(acted, sink, &sink->out);
 	if (acted->state == TD_ACTION_DONE && sink->done && !sink->json)
-		printf("job \"%s\" (%s) is %s\n", job, acted->name, sink->done);
+		printf("job \"%s\" (%s) is %s%s%s\n", job, acted->name, sink->done,
+			acted->kind == TD_ACTION_MIGRATE ? " " : "",
+			acted->kind == TD_ACTION_MIGRATE ? acted->reason : "");
 	if (acted->state > TD_ACTION_DONE)
 		sink->status = td_cli_fail("%s: job \"%s\" (%s): %s: %s", sink->verb, job,
 			acted->name, states[acted->state], acted->reason);
@@ -59,11 +65,17 @@ int td_verb_act(int argc, char **argv)
 	struct td_msg msg = {.type = TD_MSG_TYPE_act};
 	struct sink sink = {.verb = argv[0]};
 	int at = td_cli_json_option(argc, argv, &sink.json), status;
+	bool moves = !strcmp(argv[0], "migrate");
 
 	if (at < 0)
 		return TD_EXIT_USAGE;
-	if (argc != at + 1)
+	if (moves && argc != at + 2)
+		return td_cli_fail("migrate: which job, and to which GPU? See tandem ps and "
+				   "tandem gpu");
+	if (!moves && argc != at + 1)
 		return td_cli_fail("%s: which job? See tandem ps", argv[0]);
+	if (moves)
+		snprintf(msg.act.gpu, sizeof(msg.act.gpu), "%s", argv[at + 1]);
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++) {
 		if (strcmp(verbs[i].verb, argv[0]))
 			continue;

@@ -24,6 +24,7 @@ const struct td_verb td_verbs[] = {
 		td_verb_act},
 	{"restart", "[--json] JOB", "end a job and start it again, where tandem run supervises it",
 		td_verb_act},
+	{"migrate", "[--json] JOB GPU", "move a running job to another GPU", td_verb_act},
 	{"events", "[-f] [--json]", "who got and gave the GPU, when and why", td_verb_events},
 	{"explain", "[--json] JOB", "why is this job waiting, or running?", td_verb_explain},
 	{"doctor", "[--json] [PROGRAM]", "does sharing work here, and for this program?",

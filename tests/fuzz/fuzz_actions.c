@@ -238,8 +238,8 @@ static void ask(unsigned i, enum td_action_kind kind, uid_t uid)
 
 	if (!w.fakes[i].process)
 		return;
-	if (!td_actions_order(&w.node, uid, names[i], kind, w.now, acts, &count, NULL))
-		require(count == 1 && uid != 1001);
+	if (!td_actions_order(&w.node, uid, names[i], kind, "0", w.now, acts, &count, NULL))
+		require((count == 1 || kind == TD_ACTION_MIGRATE) && uid != 1001);
 }
 
 static void plan(unsigned i, uint8_t arg)

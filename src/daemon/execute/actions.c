@@ -173,10 +173,7 @@ static void begin(struct td_node *node, struct td_act *act, uint64_t now_ns)
 {
 	switch (act->kind) {
 	case TD_ACTION_MAKE_ROOM: begin_make_room(node, act, now_ns); return;
-	case TD_ACTION_MIGRATE:
-		td_act_enter(node, act, TD_ACTION_REFUSED,
-			td_ability_at(TD_ABILITY_BIT_MIGRATION)->why, now_ns);
-		return;
+	case TD_ACTION_MIGRATE: td_move_begin(node, act, now_ns); return;
 	case TD_ACTION_PAUSE: begin_pause(node, act, now_ns); return;
 	case TD_ACTION_RESUME:
 		end_pause(node, act->id, now_ns);
@@ -241,9 +238,9 @@ static struct td_act *note(struct td_node *node, enum td_action_kind kind,
 	return act;
 }
 
-/* process: one of the job. NULL: memory is short. */
+/* process: one of the job. gpu: where it is to move, or NULL. NULL: memory is short. */
 static struct td_act *ask(struct td_node *node, enum td_action_kind kind, uint32_t id,
-	const struct td_process *process, bool by_hand, uint64_t now_ns)
+	const struct td_process *process, const uint8_t *gpu, bool by_hand, uint64_t now_ns)
 {
 	struct td_act *act = find(node, kind, id);
 
@@ -255,6 +252,8 @@ static struct td_act *ask(struct td_node *node, enum td_action_kind kind, uint32
 	if (!act)
 		return NULL;
 	act->by_hand = by_hand;
+	if (gpu)
+		memcpy(act->migration.gpu, gpu, sizeof(act->migration.gpu));
 	begin(node, act, now_ns);
 	return act;
 }
@@ -285,10 +284,10 @@ static int check_order(const struct td_node *node, uid_t uid, const char *name,
 	struct td_list *it;
 
 	if (kind != TD_ACTION_EVICT && kind != TD_ACTION_RESTART && kind != TD_ACTION_PAUSE &&
-		kind != TD_ACTION_RESUME)
+		kind != TD_ACTION_RESUME && kind != TD_ACTION_MIGRATE)
 		return td_err_set(err, -EINVAL,
-			"action %u cannot be asked for by hand: expected evict, restart, pause or "
-			"resume",
+			"action %u cannot be asked for by hand: expected evict, restart, migrate, "
+			"pause or resume",
 			(unsigned)kind);
 	td_list_for_each (it, &node->jobs)
 		count += named(td_container_of(it, struct td_job, of_node), uid, name) != NULL;
@@ -301,8 +300,51 @@ static int check_order(const struct td_node *node, uid_t uid, const char *name,
 	return 0;
 }
 
-int td_actions_order(struct td_node *node, uid_t uid, const char *name, enum td_action_kind kind,
+/* Each process of the job moves: one that uses no GPU has nothing to move. */
+static int order_moves(struct td_node *node, uid_t uid, const struct td_job *job, const char *name,
+	const uint8_t *gpu, uint64_t now_ns, struct td_act **ret_acts, uint32_t *ret_count,
+	struct td_err *err)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &job->members) {
+		const struct td_process *process = td_container_of(it, struct td_process, of_job);
+		const struct td_client *client = td_process_client(process);
+		struct td_act *act;
+
+		if (!client || !td_process_is_named(process, name) || !may_change(uid, process))
+			continue;
+		if (*ret_count == TD_ACTS_MAX)
+			return td_err_set(err, -E2BIG,
+				"\"%.64s\" means more than %u programs: name one by its pid", name,
+				TD_ACTS_MAX);
+		act = ask(node, TD_ACTION_MIGRATE, client->id, process, gpu, true, now_ns);
+		if (!act)
+			return td_err_set(err, -ENOMEM, "the daemon is out of memory");
+		ret_acts[(*ret_count)++] = act;
+	}
+	return 0;
+}
+
+static int order_migrate(struct td_node *node, uid_t uid, const char *name, const char *gpu,
 	uint64_t now_ns, struct td_act **ret_acts, uint32_t *ret_count, struct td_err *err)
+{
+	uint8_t uuid[16];
+	int r = td_move_find_gpu(node, gpu, uuid, err);
+	struct td_list *it;
+
+	td_list_for_each (it, &node->jobs)
+		if (!r)
+			r = order_moves(node, uid, td_container_of(it, struct td_job, of_node),
+				name, uuid, now_ns, ret_acts, ret_count, err);
+	if (!r && !*ret_count)
+		r = td_err_set(err, -ENOENT, "\"%.64s\" uses no GPU yet", name);
+	return r;
+}
+
+int td_actions_order(struct td_node *node, uid_t uid, const char *name, enum td_action_kind kind,
+	const char *gpu, uint64_t now_ns, struct td_act **ret_acts, uint32_t *ret_count,
+	struct td_err *err)
 {
 	bool pauses = kind == TD_ACTION_PAUSE || kind == TD_ACTION_RESUME;
 	int r = check_order(node, uid, name, kind, err);
@@ -314,6 +356,8 @@ int td_actions_order(struct td_node *node, uid_t uid, const char *name, enum td_
 	if (r)
 		return r;
 	*ret_count = 0;
+	if (kind == TD_ACTION_MIGRATE)
+		return order_migrate(node, uid, name, gpu, now_ns, ret_acts, ret_count, err);
 	td_list_for_each (it, &node->jobs) {
 		const struct td_job *job = td_container_of(it, struct td_job, of_node);
 		const struct td_process *process = named(job, uid, name);
@@ -322,7 +366,7 @@ int td_actions_order(struct td_node *node, uid_t uid, const char *name, enum td_
 		if (!process)
 			continue;
 		act = pauses ? note(node, kind, process, now_ns)
-			     : ask(node, kind, job->group, process, true, now_ns);
+			     : ask(node, kind, job->group, process, NULL, true, now_ns);
 		if (!act)
 			return td_err_set(err, -ENOMEM, "the daemon is out of memory");
 		ret_acts[(*ret_count)++] = act;
@@ -335,11 +379,14 @@ static void plan_one(struct td_node *node, const struct td_action *action, uint6
 	const struct td_client *client = client_of(node, action->client);
 	struct td_act *act;
 
-	if (!client || action->kind >= TD_ACTION_N)
+	if (!client || action->kind >= TD_ACTION_N ||
+		(action->kind == TD_ACTION_MIGRATE && action->gpu >= node->gpu_count))
 		return;
 	act = ask(node, action->kind,
 		is_of_client(action->kind) ? client->id : client->process->job->group,
-		client->process, false, now_ns);
+		client->process,
+		action->kind == TD_ACTION_MIGRATE ? node->gpus[action->gpu].uuid : NULL, false,
+		now_ns);
 	if (act)
 		act->is_named = true;
 }
@@ -361,7 +408,7 @@ void td_actions_restart_on(struct td_node *node, uint32_t gpu, uint64_t now_ns)
 			if (client->gpu == gpu && client->mps && job->settings.class == class &&
 				job->supervised & TD_SUPERVISOR_RESTARTS)
 				(void)ask(node, TD_ACTION_RESTART, job->group, client->process,
-					false, now_ns);
+					NULL, false, now_ns);
 		}
 	}
 }
@@ -439,6 +486,8 @@ void td_actions_step(struct td_node *node, uint64_t now_ns)
 
 		if (!td_act_has_ended(act) && is_ending(act->kind))
 			td_ending_step(node, act, now_ns);
+		else if (!td_act_has_ended(act) && act->kind == TD_ACTION_MIGRATE)
+			td_move_step(node, act, now_ns);
 		else if (!td_act_has_ended(act) && is_so(node, act))
 			td_act_enter(node, act, TD_ACTION_DONE, NULL, now_ns);
 		if (is_over(node, act, now_ns))
@@ -453,9 +502,12 @@ uint64_t td_actions_wakeup(const struct td_node *node, uint64_t now_ns)
 
 	td_list_for_each (it, &node->acts) {
 		const struct td_act *act = act_at(it);
-		uint64_t ns = is_ending(act->kind) && !td_act_has_ended(act)
-				      ? td_ending_wakeup(act, now_ns)
-				      : TD_NEVER;
+		uint64_t ns = TD_NEVER;
+
+		if (is_ending(act->kind) && !td_act_has_ended(act))
+			ns = td_ending_wakeup(act, now_ns);
+		else if (act->kind == TD_ACTION_MIGRATE && !td_act_has_ended(act))
+			ns = td_move_wakeup(act);
 
 		wakeup = ns < wakeup ? ns : wakeup;
 	}

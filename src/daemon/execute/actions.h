@@ -22,6 +22,7 @@
 
 #include "base/list.h"
 #include "daemon/execute/endings.h"
+#include "daemon/execute/moves.h"
 #include "proto/words.h"
 
 struct td_err;
@@ -49,6 +50,7 @@ struct td_act {
 	bool is_named; /* by the present plan */
 	uint64_t since_ns, changed_ns;
 	struct td_ending ending;
+	struct td_migration migration;
 	char reason[192]; /* why it was refused or is late; empty: there is none */
 };
 
@@ -66,12 +68,13 @@ void td_act_enter(struct td_node *node, struct td_act *act, enum td_action_state
 	const char *reason, uint64_t now_ns);
 
 /*
- * A user asks for EVICT, RESTART, PAUSE or RESUME of all of his jobs of that name (root: of
+ * A user asks for EVICT, RESTART, MIGRATE (to that GPU), PAUSE or RESUME of all of his jobs of that name (root: of
  * everybody's). 0, with the acts, which are valid until the next step (room: TD_ACTS_MAX); some may
  * have ended already. -ENOENT, -E2BIG, -EINVAL or -ENOMEM with a sentence.
  */
 int td_actions_order(struct td_node *node, uid_t uid, const char *job, enum td_action_kind kind,
-	uint64_t now_ns, struct td_act **ret_acts, uint32_t *ret_count, struct td_err *err);
+	const char *gpu, uint64_t now_ns, struct td_act **ret_acts, uint32_t *ret_count,
+	struct td_err *err);
 
 /* The process's job is evicted, if it is a besteffort one. */
 void td_actions_evict(struct td_node *node, const struct td_process *process, uint64_t now_ns);

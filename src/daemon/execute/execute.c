@@ -35,6 +35,15 @@ static uint64_t host_bytes_shown(const struct td_client *client)
 	return lacks < client->host_bytes ? lacks : client->host_bytes;
 }
 
+/* What programs that come to the GPU are to find there is nobody else's. */
+static void hide_reserved(struct td_node *node, uint32_t gpu)
+{
+	uint64_t *capacity = &node->gpu_views[gpu].capacity_bytes,
+		 reserved = td_move_reserved_bytes(node, gpu);
+
+	*capacity -= reserved < *capacity ? reserved : *capacity;
+}
+
 static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_ns)
 {
 	uint64_t fixed[TD_GPU_MAX];
@@ -48,11 +57,14 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 				.handover_ns = node->gpus[i].handover_ns};
 		if (node->gpus[i].used)
 			td_abilities_show_gpu(node, node->gpus[i].uuid, &node->gpu_views[i]);
+		hide_reserved(node, i);
 	}
 	td_list_for_each (it, &node->clients) {
 		struct td_client *client = td_client_at(it);
 		const struct td_process *process = client->process;
 
+		if (client->aside)
+			continue;
 		if (client->failed || process->stop.is) {
 			uint64_t *capacity = &node->gpu_views[client->gpu].capacity_bytes;
 			uint64_t bytes =
@@ -218,7 +230,8 @@ static const struct td_client *first_client(const struct td_process *process)
 	struct td_list *it;
 
 	td_list_for_each (it, &process->clients)
-		if (!td_container_of(it, struct td_client, of_process)->failed)
+		if (!td_container_of(it, struct td_client, of_process)->failed &&
+			!td_container_of(it, struct td_client, of_process)->aside)
 			return td_container_of(it, struct td_client, of_process);
 	return td_container_of(process->clients.next, struct td_client, of_process);
 }
@@ -564,7 +577,7 @@ static uint64_t execute(struct td_node *node, uint64_t now_ns)
 	for (uint32_t i = 0; i < node->shown_count; i++) {
 		struct td_client *client = node->shown[i];
 
-		if (client->process->job->held_back)
+		if (client->process->job->held_back || client->process->moving.closes)
 			node->grants[i].gate = TD_GATE_CLOSED;
 		note_rivals(node, client, &node->grants[i]);
 		td_soft_plan(node, client);

@@ -36,7 +36,7 @@ static bool all_ready(const struct td_node *node, const struct td_process *proce
 	td_list_for_each (it, &process->clients) {
 		const struct td_client *client = td_container_of(it, struct td_client, of_process);
 
-		if (client->failed)
+		if (client->failed || client->aside)
 			continue;
 		if (process->backend != TD_BACKEND_PLAIN && !client->ready && !is_there(client) &&
 			!goes_without(node, client))

@@ -32,6 +32,8 @@ const char *td_process_state(const struct td_process *process)
 		return "leaving";
 	if (process->job->settings.paused || process->job->held_back)
 		return "paused";
+	if (process->moving.closes)
+		return "moving";
 	switch (process->phase) {
 	case TD_PHASE_OPEN: return process->wants ? "running" : "idle";
 	case TD_PHASE_DRAINING: return "draining";

@@ -184,6 +184,10 @@ struct td_client {
 	bool has_ceiling; /* its page bounds it, until it has reported for this GRANT: stopped.h */
 	uint32_t
 		failed; /* CUresult of its context that is beyond help: no plan is about it until it has another. 0: none */
+	/*
+	 * Its program is coming to this GPU, or has left it (execute/moves.h): no plan is about it.
+	 */
+	bool aside;
 	bool needs; /* an allocation waits */
 	enum td_asked asked;
 	bool need_refuses; /* it is not to wait for others' memory to find a place on the host */
@@ -255,6 +259,14 @@ struct td_leave {
 	bool let_go; /* its MPS server was told to let go of it */
 };
 
+/* Of a process that moves to another GPU: execute/moves.h. */
+struct td_moving {
+	uint64_t number; /* of the act; 0: it does not move */
+	uint8_t gpu[16];
+	bool closes; /* its gate is closed for it */
+	uint64_t reserved_bytes;
+};
+
 struct td_process {
 	struct td_list of_node, of_job, clients;
 	void *peer;
@@ -294,6 +306,10 @@ struct td_process {
 	struct td_shares shares;
 	struct td_host_part host;
 	uint32_t can; /* TD_CAN_* */
+	struct td_moving moving;
+	uint64_t unmovable; /* TD_UNMOVABLE: why it cannot move, as it says */
+	bool told_movable;  /* it has said so */
+	uint64_t moves, moved_ns; /* so many; the last one */
 	struct td_leave leave;
 	bool has_left; /* LEFT has come: its end does no harm to MPS */
 	uint64_t started_ns, held_ns, waited_ns, launches, handovers;
@@ -350,6 +366,8 @@ void td_node_deinit(struct td_node *node);
 
 /* Root and who runs the daemon are not bounded by what others may want. owner.c */
 bool td_node_is_owner(const struct td_node *node, uid_t uid);
+/* The client that plans are about: of one that moves, where it is at present. NULL: it uses no GPU. moves.c */
+struct td_client *td_process_client(const struct td_process *process);
 /* May the user attach to one more GPU? One user's clients leave room for others' (pool.h). */
 bool td_node_may_have_client(const struct td_node *node, uid_t uid);
 
@@ -391,6 +409,8 @@ uint32_t td_process_fresh(const struct td_process *process, uint32_t *ret_tries)
 
 /* Forgets all that is under way (execute/actions.c). */
 void td_actions_deinit(struct td_node *node);
+/* MOVABLE and MOVED. 0 or -EPROTO. moves.c */
+int td_move_message(struct td_node *node, struct td_process *process, const struct td_msg *msg, uint64_t now_ns);
 /* LEAVING. 0 or -EPROTO. endings.c */
 int td_process_leaving(struct td_process *process, const struct td_msg_leaving *msg);
 

@@ -231,6 +231,7 @@ static int attach(struct td_node *node, struct td_process *process, const struct
 	td_capacity_attach(
 		node, gpu, td_used_bounded(msg->used_bytes), td_used_bounded(msg->reserve_bytes));
 	client->grant.gate = TD_GATE_CLOSED;
+	client->aside = process->moving.number && !memcmp(process->moving.gpu, msg->gpu, 16);
 	process->failed = 0;
 	td_list_append(&node->clients, &client->of_node);
 	td_list_append(&process->clients, &client->of_process);
@@ -547,6 +548,8 @@ int td_node_message(
 	case TD_MSG_TYPE_ready: return ready(process, &msg->ready);
 	case TD_MSG_TYPE_ask: return ask(node, process, &msg->ask, now_ns);
 	case TD_MSG_TYPE_failed: return failed(node, process, &msg->failed, now_ns);
+	case TD_MSG_TYPE_movable:
+	case TD_MSG_TYPE_moved: return td_move_message(node, process, msg, now_ns);
 	case TD_MSG_TYPE_shortage: return shortage(node, process, &msg->shortage, now_ns);
 	default: return -EPROTO;
 	}

@@ -92,7 +92,7 @@ static struct td_act *order_by(uid_t uid, const char *job, enum td_action_kind k
 	struct td_act *acts[TD_ACTS_MAX];
 	uint32_t count = 0;
 
-	CHECK_EQ(td_actions_order(&w.node, uid, job, kind, w.now, acts, &count, NULL), 0);
+	CHECK_EQ(td_actions_order(&w.node, uid, job, kind, "", w.now, acts, &count, NULL), 0);
 	CHECK_EQ(count, 1);
 	return acts[0];
 }

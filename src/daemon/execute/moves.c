@@ -1,0 +1,363 @@
+/* See moves.h. */
+#include "daemon/execute/moves.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/parse.h"
+#include "base/time.h"
+#include "base/uuid.h"
+#include "daemon/execute/actions.h"
+#include "daemon/model/account.h"
+#include "daemon/model/job.h"
+#include "daemon/model/node.h"
+#include "daemon/node/gpus.h"
+#include "proto/unmovable.h"
+
+/* Contexts and code take seconds on a busy machine. */
+#define PREPARE_NS (60 * TD_NS_PER_S)
+/* So long others may take to make room, by the plans. */
+#define ROOM_NS (10 * TD_NS_PER_S)
+/* Beyond the drain's own deadlines. */
+#define CLOSE_NS (5 * TD_NS_PER_S)
+/* All memory of a GPU through the host, slowly. */
+#define GO_NS (120 * TD_NS_PER_S)
+
+static struct td_client *source_of(const struct td_node *node, const struct td_act *act)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients)
+		if (td_container_of(it, struct td_client, of_node)->id == act->id)
+			return td_container_of(it, struct td_client, of_node);
+	return NULL;
+}
+
+struct td_client *td_process_client(const struct td_process *process)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &process->clients)
+		if (!td_container_of(it, struct td_client, of_process)->aside)
+			return td_container_of(it, struct td_client, of_process);
+	return NULL;
+}
+
+static struct td_client *at_slot(const struct td_process *process, uint32_t slot)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &process->clients)
+		if (td_container_of(it, struct td_client, of_process)->slot == slot)
+			return td_container_of(it, struct td_client, of_process);
+	return NULL;
+}
+
+static struct td_act *act_of(const struct td_node *node, uint64_t number)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->acts)
+		if (td_container_of(it, struct td_act, of_node)->number == number)
+			return td_container_of(it, struct td_act, of_node);
+	return NULL;
+}
+
+static void tell(struct td_node *node, const struct td_process *process, const struct td_act *act,
+	enum td_move_stage stage)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_move};
+
+	msg.move.number = act->number;
+	msg.move.stage = (uint8_t)stage;
+	memcpy(msg.move.gpu, act->migration.gpu, sizeof(msg.move.gpu));
+	node->io.send(process->peer, &msg);
+}
+
+static void enter(struct td_act *act, enum td_migration_stage stage, uint64_t until_ns)
+{
+	act->migration.stage = stage;
+	act->migration.deadline_ns = until_ns;
+}
+
+/* The client on the new GPU stays aside until it detaches. */
+static void end(struct td_node *node, struct td_act *act, struct td_process *process,
+	enum td_action_state state, const char *reason, uint64_t now_ns)
+{
+	if (process && process->moving.number == act->number)
+		memset(&process->moving, 0, sizeof(process->moving));
+	td_act_enter(node, act, state, reason, now_ns);
+}
+
+static void give_up(struct td_node *node, struct td_act *act, struct td_process *process,
+	enum td_action_state state, const char *reason, uint64_t now_ns)
+{
+	if (process->moving.number == act->number)
+		tell(node, process, act, TD_MOVE_CANCEL);
+	end(node, act, process, state, reason, now_ns);
+}
+
+/* Why it is not even asked; NULL: it is. */
+static const char *refusal(
+	const struct td_node *node, const struct td_act *act, const struct td_client *client)
+{
+	const struct td_process *process = client->process;
+
+	if (!(process->can & TD_CAN_MOVE))
+		return td_unmovable_words(TD_UNMOVABLE(LIBRARY));
+	if (process->unmovable)
+		return td_unmovable_words(process->unmovable);
+	if (process->moving.number)
+		return "it is moving already";
+	if (process->failed || client->failed)
+		return td_unmovable_words(TD_UNMOVABLE(FAILED));
+	if (!memcmp(node->gpus[client->gpu].uuid, act->migration.gpu, 16))
+		return "it is on that GPU";
+	return NULL;
+}
+
+void td_move_begin(struct td_node *node, struct td_act *act, uint64_t now_ns)
+{
+	struct td_client *client = source_of(node, act);
+	const char *why = refusal(node, act, client);
+	char to[64];
+
+	if (why) {
+		td_act_enter(node, act, TD_ACTION_REFUSED, why, now_ns);
+		return;
+	}
+	client->process->moving = (struct td_moving){.number = act->number};
+	memcpy(client->process->moving.gpu, act->migration.gpu, 16);
+	enter(act, TD_MIGRATION_PREPARE, now_ns + PREPARE_NS);
+	snprintf(to, sizeof(to), "from GPU %u to GPU %u", td_gpu_number(node, client->gpu),
+		td_gpu_number_of(node, act->migration.gpu));
+	tell(node, client->process, act, TD_MOVE_PREPARE);
+	td_act_enter(node, act, TD_ACTION_ASKED, to, now_ns);
+}
+
+/* All that it has on its GPU may come to lie on the other one. */
+static uint64_t needed_bytes(const struct td_client *source)
+{
+	return source->demanded_bytes > source->device.used ? source->demanded_bytes
+							    : source->device.used;
+}
+
+static void find_room(struct td_node *node, struct td_act *act, struct td_client *source,
+	struct td_client *target, uint64_t now_ns)
+{
+	struct td_process *process = source->process;
+	uint64_t need = needed_bytes(source),
+		 room = td_account_room(&node->gpus[target->gpu].account, &target->device);
+
+	process->moving.reserved_bytes = need;
+	if (room < need)
+		return;
+	if (target->device.told < need)
+		td_node_tell(node, target, need);
+	process->moving.closes = true;
+	enter(act, TD_MIGRATION_CLOSE, now_ns + 2 * node->options.drain_deadline_ns + CLOSE_NS);
+}
+
+/* What it has allocated meanwhile has to have room, too. */
+static void go(struct td_node *node, struct td_act *act, struct td_client *source,
+	struct td_client *target, uint64_t now_ns)
+{
+	struct td_process *process = source->process;
+
+	if (process->phase != TD_PHASE_CLOSED)
+		return;
+	if (needed_bytes(source) > target->device.told) {
+		process->moving.closes = false;
+		enter(act, TD_MIGRATION_ROOM, now_ns + ROOM_NS);
+		return;
+	}
+	tell(node, process, act, TD_MOVE_GO);
+	enter(act, TD_MIGRATION_GO, now_ns + GO_NS);
+}
+
+static void time_out(
+	struct td_node *node, struct td_act *act, struct td_client *source, uint64_t now_ns)
+{
+	struct td_process *process = source->process;
+	const struct td_client *target = at_slot(process, act->migration.to);
+	char reason[192], has[32], needs[32];
+
+	switch (act->migration.stage) {
+	case TD_MIGRATION_PREPARE:
+		snprintf(reason, sizeof(reason), "it was not ready to move in time");
+		break;
+	case TD_MIGRATION_ROOM:
+		(void)td_format_size(has, sizeof(has),
+			target ? td_account_room(&node->gpus[target->gpu].account, &target->device)
+			       : 0);
+		(void)td_format_size(needs, sizeof(needs), needed_bytes(source));
+		snprintf(reason, sizeof(reason), "GPU %u has room for %s, and it needs %s",
+			td_gpu_number_of(node, act->migration.gpu), has, needs);
+		break;
+	case TD_MIGRATION_CLOSE:
+		snprintf(reason, sizeof(reason), "its work did not end in time");
+		break;
+	case TD_MIGRATION_GO:
+		/* It may have moved by now, and says so when it does. */
+		snprintf(reason, sizeof(reason), "it does not say that it has moved");
+		break;
+	}
+	give_up(node, act, process,
+		act->migration.stage == TD_MIGRATION_ROOM ? TD_ACTION_REFUSED : TD_ACTION_TIMED_OUT,
+		reason, now_ns);
+}
+
+void td_move_step(struct td_node *node, struct td_act *act, uint64_t now_ns)
+{
+	struct td_client *source = source_of(node, act), *target;
+
+	if (!source) {
+		td_act_enter(node, act, TD_ACTION_REFUSED, "the program has ended", now_ns);
+		return;
+	}
+	target = at_slot(source->process, act->migration.to);
+	if (act->migration.stage != TD_MIGRATION_PREPARE && !target) {
+		give_up(node, act, source->process, TD_ACTION_REFUSED,
+			td_unmovable_words(TD_UNMOVABLE(NO_CONTEXT)), now_ns);
+		return;
+	}
+	if (act->migration.stage == TD_MIGRATION_ROOM)
+		find_room(node, act, source, target, now_ns);
+	if (act->migration.stage == TD_MIGRATION_CLOSE)
+		go(node, act, source, target, now_ns);
+	if (now_ns >= act->migration.deadline_ns)
+		time_out(node, act, source, now_ns);
+}
+
+uint64_t td_move_wakeup(const struct td_act *act)
+{
+	return act->migration.deadline_ns;
+}
+
+void td_move_forget(struct td_node *node, const struct td_act *act)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->processes) {
+		struct td_process *process = td_container_of(it, struct td_process, of_node);
+
+		if (process->moving.number == act->number)
+			memset(&process->moving, 0, sizeof(process->moving));
+	}
+}
+
+/* -- what programs say -- */
+
+static void prepared(struct td_node *node, struct td_act *act, struct td_process *process,
+	const struct td_msg_moved *msg, uint64_t now_ns)
+{
+	const struct td_client *target = at_slot(process, msg->to);
+
+	if (act->migration.stage != TD_MIGRATION_PREPARE)
+		return;
+	if (!target || !target->aside) {
+		give_up(node, act, process, TD_ACTION_REFUSED,
+			td_unmovable_words(TD_UNMOVABLE(NO_CONTEXT)), now_ns);
+		return;
+	}
+	act->migration.to = msg->to;
+	enter(act, TD_MIGRATION_ROOM, now_ns + ROOM_NS);
+	td_act_enter(node, act, TD_ACTION_RUNNING, NULL, now_ns);
+}
+
+/* act: NULL: it was given up before. */
+static void done(struct td_node *node, struct td_act *act, struct td_process *process,
+	const struct td_msg_moved *msg, uint64_t now_ns)
+{
+	struct td_client *from = at_slot(process, msg->from), *to = at_slot(process, msg->to);
+	char reason[192], bytes[32], took[32];
+
+	if (!from || !to || from == to)
+		return;
+	to->aside = false;
+	from->aside = true;
+	process->moves++;
+	process->moved_ns = now_ns;
+	if (!act)
+		return;
+	/* From now on the act is about the client that the program has. */
+	act->id = to->id;
+	(void)td_format_size(bytes, sizeof(bytes), msg->bytes);
+	(void)td_format_duration(took, sizeof(took), msg->pause_ns);
+	snprintf(reason, sizeof(reason), "from GPU %u to GPU %u: %s in %s",
+		td_gpu_number(node, from->gpu), td_gpu_number(node, to->gpu), bytes, took);
+	end(node, act, process, TD_ACTION_DONE, reason, now_ns);
+}
+
+int td_move_message(
+	struct td_node *node, struct td_process *process, const struct td_msg *msg, uint64_t now_ns)
+{
+	const struct td_msg_moved *moved = &msg->moved;
+	struct td_act *act;
+
+	if (msg->type == TD_MSG_TYPE_movable) {
+		process->unmovable = msg->movable.reasons;
+		process->told_movable = true;
+		return 0;
+	}
+	if (moved->stage >= TD_MOVE_STAGE_N)
+		return -EPROTO;
+	act = process->moving.number == moved->number ? act_of(node, moved->number) : NULL;
+	if (moved->stage == TD_MOVE_DONE)
+		done(node, act, process, moved, now_ns);
+	else if (act && moved->stage == TD_MOVE_PREPARED)
+		prepared(node, act, process, moved, now_ns);
+	else if (act && moved->stage == TD_MOVE_FAILED)
+		end(node, act, process, TD_ACTION_REFUSED, td_unmovable_words(moved->reasons),
+			now_ns);
+	return 0;
+}
+
+/* -- GPUs -- */
+
+int td_move_find_gpu(
+	const struct td_node *node, const char *text, uint8_t ret_uuid[16], struct td_err *err)
+{
+	uint64_t number;
+
+	if (!td_uuid_parse(text, ret_uuid) && td_gpu_number_of(node, ret_uuid) != TD_GPU_ANY)
+		return 0;
+	if (!td_parse_u64(text, 0, UINT32_MAX, &number, NULL)) {
+		for (uint32_t i = 0; i < node->listed_count; i++) {
+			if (node->listed[i].index != number || node->listed[i].lost)
+				continue;
+			memcpy(ret_uuid, node->listed[i].uuid, 16);
+			return 0;
+		}
+		for (uint32_t i = 0; i < node->gpu_count; i++) {
+			if (!node->gpus[i].used || td_gpu_number(node, i) != number)
+				continue;
+			memcpy(ret_uuid, node->gpus[i].uuid, 16);
+			return 0;
+		}
+	}
+	return td_err_set(err, -ENOENT,
+		"\"%.64s\" is no GPU of this node: expected a number or a UUID as in tandem gpu",
+		text);
+}
+
+uint64_t td_move_reserved_bytes(const struct td_node *node, uint32_t gpu)
+{
+	uint64_t bytes = 0;
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+		const struct td_moving *moving = &client->process->moving;
+
+		if (client->gpu != gpu || !client->aside)
+			continue;
+		/* One that has left has nothing there any more but what it has not given back. */
+		bytes += moving->number && !memcmp(moving->gpu, node->gpus[gpu].uuid, 16)
+				 ? moving->reserved_bytes
+				 : td_client_charge(client);
+	}
+	return bytes;
+}

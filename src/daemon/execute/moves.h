@@ -1,0 +1,52 @@
+/*
+ * MIGRATE: a program moves to another GPU (proto/words.h, enum td_move_stage). The act of it goes
+ *
+ *   PREPARE   MOVE PREPARE was sent; the program makes its twins there, and attaches
+ *   ROOM      memory is kept free for it on that GPU, as soon as there is enough
+ *   CLOSE     its gate closes, whatever the plan says
+ *   GO        MOVE GO was sent; its memory follows
+ *   DONE      the program's client is the one on the new GPU; the old one detaches
+ *
+ * Each stage has a deadline. Before GO a move is given up by MOVE CANCEL, and the program stays.
+ *
+ * Memory is charged on both GPUs from ROOM on. Plans are about one client of the program only: the
+ * other one is set aside (td_client.aside). What is kept free for it is not shown to the policy.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct td_act;
+struct td_client;
+struct td_err;
+struct td_node;
+
+enum td_migration_stage {
+	TD_MIGRATION_PREPARE,
+	TD_MIGRATION_ROOM,
+	TD_MIGRATION_CLOSE,
+	TD_MIGRATION_GO,
+};
+
+struct td_migration {
+	enum td_migration_stage stage;
+	uint8_t gpu[16];
+	uint64_t deadline_ns;
+	uint32_t to; /* the slot there, once it is prepared */
+};
+
+/* Begins a move of the act's client to act->migration.gpu; or refuses it. */
+void td_move_begin(struct td_node *node, struct td_act *act, uint64_t now_ns);
+/* Before the view is filled. */
+void td_move_step(struct td_node *node, struct td_act *act, uint64_t now_ns);
+uint64_t td_move_wakeup(const struct td_act *act);
+/* The act goes, whatever has become of it. */
+void td_move_forget(struct td_node *node, const struct td_act *act);
+
+/* A GPU by its number or UUID. 0, or -ENOENT with a sentence. */
+int td_move_find_gpu(
+	const struct td_node *node, const char *text, uint8_t ret_uuid[16], struct td_err *err);
+
+/* What is kept free of the GPU for programs that come to it. */
+uint64_t td_move_reserved_bytes(const struct td_node *node, uint32_t gpu);
