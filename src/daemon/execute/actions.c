@@ -239,7 +239,7 @@ static struct td_act *note(struct td_node *node, enum td_action_kind kind,
 }
 
 /* process: one of the job. gpu: where it is to move, or NULL. NULL: memory is short. */
-static struct td_act *ask(struct td_node *node, enum td_action_kind kind, uint32_t id,
+static struct td_act *ask_at(struct td_node *node, enum td_action_kind kind, uint32_t id,
 	const struct td_process *process, const uint8_t *gpu, bool by_hand, uint64_t now_ns)
 {
 	struct td_act *act = find(node, kind, id);
@@ -256,6 +256,12 @@ static struct td_act *ask(struct td_node *node, enum td_action_kind kind, uint32
 		memcpy(act->migration.gpu, gpu, sizeof(act->migration.gpu));
 	begin(node, act, now_ns);
 	return act;
+}
+
+static struct td_act *ask(struct td_node *node, enum td_action_kind kind, uint32_t id,
+	const struct td_process *process, bool by_hand, uint64_t now_ns)
+{
+	return ask_at(node, kind, id, process, NULL, by_hand, now_ns);
 }
 
 static bool may_change(uid_t uid, const struct td_process *process)
@@ -318,7 +324,7 @@ static int order_moves(struct td_node *node, uid_t uid, const struct td_job *job
 			return td_err_set(err, -E2BIG,
 				"\"%.64s\" means more than %u programs: name one by its pid", name,
 				TD_ACTS_MAX);
-		act = ask(node, TD_ACTION_MIGRATE, client->id, process, gpu, true, now_ns);
+		act = ask_at(node, TD_ACTION_MIGRATE, client->id, process, gpu, true, now_ns);
 		if (!act)
 			return td_err_set(err, -ENOMEM, "the daemon is out of memory");
 		ret_acts[(*ret_count)++] = act;
@@ -366,7 +372,7 @@ int td_actions_order(struct td_node *node, uid_t uid, const char *name, enum td_
 		if (!process)
 			continue;
 		act = pauses ? note(node, kind, process, now_ns)
-			     : ask(node, kind, job->group, process, NULL, true, now_ns);
+			     : ask(node, kind, job->group, process, true, now_ns);
 		if (!act)
 			return td_err_set(err, -ENOMEM, "the daemon is out of memory");
 		ret_acts[(*ret_count)++] = act;
@@ -382,7 +388,7 @@ static void plan_one(struct td_node *node, const struct td_action *action, uint6
 	if (!client || action->kind >= TD_ACTION_N ||
 		(action->kind == TD_ACTION_MIGRATE && action->gpu >= node->gpu_count))
 		return;
-	act = ask(node, action->kind,
+	act = ask_at(node, action->kind,
 		is_of_client(action->kind) ? client->id : client->process->job->group,
 		client->process,
 		action->kind == TD_ACTION_MIGRATE ? node->gpus[action->gpu].uuid : NULL, false,
@@ -408,7 +414,7 @@ void td_actions_restart_on(struct td_node *node, uint32_t gpu, uint64_t now_ns)
 			if (client->gpu == gpu && client->mps && job->settings.class == class &&
 				job->supervised & TD_SUPERVISOR_RESTARTS)
 				(void)ask(node, TD_ACTION_RESTART, job->group, client->process,
-					NULL, false, now_ns);
+					false, now_ns);
 		}
 	}
 }
