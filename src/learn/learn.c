@@ -81,14 +81,6 @@ int td_dataset_check(const struct td_dataset *data)
 	return 0;
 }
 
-void td_model_deinit(struct td_model *model)
-{
-	if (!model)
-		return;
-	free(model->memory);
-	*model = (struct td_model){0};
-}
-
 /* Mean and deviation of every stride-th number; a constant has scale 1. */
 static void measure(
 	const double *values, uint32_t count, uint32_t stride, double *ret_shift, double *ret_scale)

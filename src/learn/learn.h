@@ -32,21 +32,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "policy/algo/fit/predict.h"
+#include "profile/model.h"
 
 struct td_dataset {
 	const double *x; /* count x inputs */
 	const double *y;
 	uint32_t count, inputs;
 };
-
-/* Owns the coefficients that its predictor points to. */
-struct td_model {
-	struct td_predictor predictor;
-	void *memory;
-};
-
-void td_model_deinit(struct td_model *model);
 
 struct td_learn_options {
 	uint64_t seed;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn/blob.h"
+#include "profile/blob.h"
 
 #ifdef TD_HAVE_SQLITE
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn/blob.h"
+#include "profile/blob.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

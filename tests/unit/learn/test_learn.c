@@ -5,7 +5,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "learn/blob.h"
+#include "profile/blob.h"
 #include "learn/store.h"
 #include "policy_random.h"
 

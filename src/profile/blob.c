@@ -1,5 +1,5 @@
 /* Models as bytes; see blob.h. */
-#include "learn/blob.h"
+#include "profile/blob.h"
 
 #include <endian.h>
 #include <errno.h>

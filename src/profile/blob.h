@@ -30,7 +30,9 @@
  */
 #pragma once
 
-#include "learn/learn.h"
+#include <stddef.h>
+
+#include "profile/model.h"
 
 /* *ret_bytes is the caller's to free. Returns 0 or -ENOMEM. */
 int td_model_to_blob(const struct td_model *model, void **ret_bytes, size_t *ret_size);
