@@ -176,8 +176,8 @@ static void bench_selector(void)
 	double scores[6], layers[TD_MUDI_LAYERS];
 
 	for (int s = 0; s < 6; s++)
-		services[s] = (struct td_mudi_service){
-			&model.predictor, &model.predictor, &model.predictor, &model.predictor};
+		services[s] = (struct td_mudi_service){&model.predictor, &model.predictor,
+			&model.predictor, &model.predictor, 0, 0};
 	for (int d = 0; d < 1000; d++)
 		devices[d] = (struct td_selector_device){below(6), below(4), true, below(1000)};
 	for (size_t k = 0; k < 2000; k++) {

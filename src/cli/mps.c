@@ -73,8 +73,18 @@ static bool has_daemon(void)
 /* -- tandem run -- */
 
 struct wants {
-	bool on, automatic, muxflow;
+	bool on, automatic, shares;
 };
+
+/* The policies that hold programs to shares of the SMs. */
+static const char *const by_shares[] = {"muxflow", "mudi", NULL};
+
+static bool is_one_of(const char *name, const char *const *names)
+{
+	while (*names && strcmp(name, *names))
+		names++;
+	return *names != NULL;
+}
 
 static void note_option(const struct td_msg *msg, void *arg)
 {
@@ -87,7 +97,7 @@ static void note_option(const struct td_msg *msg, void *arg)
 		wants->automatic = !strcmp(msg->option.value, "auto");
 	}
 	if (!strcmp(msg->option.key, "policy"))
-		wants->muxflow = !strcmp(msg->option.value, "muxflow");
+		wants->shares = is_one_of(msg->option.value, by_shares);
 }
 
 /* Decides as the daemon does (daemon/server/mps.c). */
@@ -97,7 +107,7 @@ static bool is_wanted(void)
 	struct wants wants = {0};
 
 	return !td_cli_ask(&get, note_option, &wants) &&
-	       (wants.on || (wants.automatic && wants.muxflow));
+	       (wants.on || (wants.automatic && wants.shares));
 }
 
 static bool has_starting(const struct gpus *gpus)

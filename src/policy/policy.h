@@ -60,7 +60,8 @@
 	ABILITY(CORES, "see what share of the cores a job demands", "the meter is off")            \
 	ABILITY(SERVICE, "see the request rate and the latency of a service",                      \
 		"no service tells them")                                                           \
-	ABILITY(PROFILES, "look up the profile of a job", "there are no profiles here")            \
+	ABILITY(PROFILES, "look up the profile of a service",                                      \
+		"the option profiles names no directory that has one")                             \
 	/* to carry out */                                                                         \
 	ABILITY(DUTY, "hold a job to a share of the GPU's time", "no job can be held to it")       \
 	ABILITY(SM_SHARE, "hold a job to a share of the SMs", "nothing sets it here")              \

@@ -57,12 +57,12 @@ void td_mps_table_deinit(struct td_mps_table *table)
 	table->count = 0;
 }
 
-/* auto: only policy muxflow has a use for it. */
+/* auto: for a policy that holds programs to shares of the SMs. */
 static bool is_wanted(const struct td_options *options)
 {
 	switch (options->mps) {
 	case TD_MPS_OPTION_ON: return true;
-	case TD_MPS_OPTION_AUTO: return !strcmp(options->policy->name, "muxflow");
+	case TD_MPS_OPTION_AUTO: return options->policy->needs & TD_HAS(SM_SHARE);
 	default: return false;
 	}
 }

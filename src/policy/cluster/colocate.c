@@ -29,8 +29,8 @@ void td_colocate_look(
 	td_plan_begin(view, plan);
 	td_admit(view, places, plan);
 	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++)
-		colocations[gpu] =
-			(struct td_colocation){.was_paused = colocations[gpu].was_paused};
+		colocations[gpu] = (struct td_colocation){
+			.was_paused = colocations[gpu].was_paused, .places = TD_SELECTOR_TASKS_MAX};
 	for (uint32_t c = 0; c < view->client_count; c++) {
 		struct td_colocation *here = &colocations[view->clients[c].gpu];
 
@@ -102,7 +102,7 @@ void td_colocate_grant(
 	uint32_t places[TD_GPU_MAX] = {0};
 
 	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++)
-		places[gpu] = colocations[gpu].paused ? 0 : TD_SELECTOR_TASKS_MAX;
+		places[gpu] = colocations[gpu].paused ? 0 : colocations[gpu].places;
 	td_admit(view, places, plan);
 	for (uint32_t c = 0; c < view->client_count; c++) {
 		plan->grants[c].limit_bytes = UINT64_MAX;

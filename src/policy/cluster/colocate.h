@@ -53,6 +53,8 @@ struct td_colocation {
 	uint32_t services; /* how many; the first one's index is `service` */
 	uint32_t service;
 	uint32_t tasks, task[TD_SELECTOR_TASKS_MAX]; /* admitted */
+	/* How many may run, in order of arrival; the policy may set fewer than there can be. */
+	uint32_t places;
 	/* decided by the policy after td_colocate_look(), where there is a service */
 	uint32_t share_ppm; /* of the service */
 	uint32_t batch;

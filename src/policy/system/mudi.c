@@ -31,13 +31,28 @@ static bool holds(const struct td_slo *slo, const struct td_curve *curve, double
 	return td_curve_at(curve, share) <= td_slo_latency_limit_s(slo);
 }
 
+static uint32_t least_batch(const struct td_mudi_service *service)
+{
+	return service->batch_min ? service->batch_min : TD_MUDI_BATCH_MIN;
+}
+
+/* There are as many candidates as the tuner can have. */
+static uint32_t largest_batch(const struct td_mudi_service *service)
+{
+	uint32_t most = least_batch(service) + TD_BATCH_CANDIDATES_MAX - 1;
+
+	if (!service->batch_max)
+		return TD_MUDI_BATCH_MAX;
+	return service->batch_max < most ? service->batch_max : most;
+}
+
 /* Batches that hold the objective with a share. */
 static uint32_t list_candidates(const struct td_mudi_service *service,
 	const double layers[TD_MUDI_LAYERS], struct td_slo slo, double share, uint32_t *batches)
 {
 	uint32_t n = 0;
 
-	for (slo.batch = TD_MUDI_BATCH_MIN; slo.batch <= TD_MUDI_BATCH_MAX; slo.batch++) {
+	for (slo.batch = least_batch(service); slo.batch <= largest_batch(service); slo.batch++) {
 		struct td_curve curve = td_mudi_curve(service, layers, slo.batch);
 
 		if (holds(&slo, &curve, share))
@@ -61,7 +76,8 @@ static bool search(struct td_mudi_device *device, const struct td_mudi_service *
 {
 	uint32_t batches[TD_BATCH_CANDIDATES_MAX], count;
 
-	device->share = fmin(share, TD_MUDI_SHARE_MAX);
+	device->share =
+		device->share_fixed > 0 ? device->share_fixed : fmin(share, TD_MUDI_SHARE_MAX);
 	count = list_candidates(service, layers, within_margin(device), device->share, batches);
 	device->paused = td_batch_tuner_init(&device->tuner, batches, count, device->share,
 				 TD_MUDI_ITERATIONS) != 0;
@@ -74,6 +90,10 @@ void td_mudi_begin(struct td_mudi_device *device, const struct td_mudi_service *
 {
 	device->slo = *slo;
 	device->tuned = device->keeps_share = false;
+	if (device->share_fixed > 0) {
+		(void)search(device, service, layers, device->share_fixed);
+		return;
+	}
 	/* A larger share than the cut-off gains little, but it may suffice. */
 	if (!search(device, service, layers, largest_cutoff(service, layers)) &&
 		!search(device, service, layers, TD_MUDI_SHARE_MAX))
@@ -90,7 +110,7 @@ void td_mudi_rescale(struct td_mudi_device *device, const struct td_mudi_service
 	device->slo = *slo;
 	device->slo.batch = device->batch;
 	within = within_margin(device);
-	if (!device->paused && device->batch) {
+	if (!device->paused && device->batch && !(device->share_fixed > 0)) {
 		curve = td_mudi_curve(service, layers, device->batch);
 		device->tuned = false;
 		device->keeps_share = true;
@@ -115,7 +135,8 @@ bool td_mudi_fits(const struct td_mudi_service *service, const double layers[TD_
 {
 	struct td_slo at = *slo;
 
-	for (double batch = TD_MUDI_BATCH_MIN; batch <= TD_MUDI_BATCH_MAX; batch *= 1.125) {
+	for (double batch = least_batch(service); batch <= largest_batch(service);
+		batch = fmax(batch * 1.125, batch + 1)) {
 		struct td_curve curve;
 
 		at.batch = (uint32_t)batch;
@@ -136,7 +157,8 @@ static void scale_share(struct td_mudi_device *device, const struct td_mudi_serv
 
 	device->slo.batch = device->batch;
 	slo = within_margin(device);
-	if (!device->keeps_share && !td_slo_smallest_share(&slo, &curve, &share))
+	if (!device->keeps_share && !(device->share_fixed > 0) &&
+		!td_slo_smallest_share(&slo, &curve, &share))
 		device->share = fmin(share, TD_MUDI_SHARE_MAX);
 	device->tuned = true;
 }

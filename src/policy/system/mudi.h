@@ -21,6 +21,8 @@
  *   when the monitor sees that the objective is missed:
  *     margin <- margin x 0.9, tuned anew for margin x objective, because the curve errs, or the
  *     percentile is longer than fill and batch
+ *   where no shadow instance can be started the share is the one that the service has: only the
+ *   batch is searched for, and the margin decides about pauses
  *   no candidate with all that training can spare, which keeps "a partition of at least 10 % of
  *   the GPU" (7.4): training is paused
  *
@@ -61,6 +63,8 @@ struct td_mudi_device {
 	 * learnt of such a company.
 	 */
 	double margin;
+	/* The share that the service was started with and keeps; 0: it can have another one. */
+	double share_fixed;
 	bool paused, tuned, keeps_share;
 };
 

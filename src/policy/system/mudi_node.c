@@ -9,8 +9,14 @@
  * - The service gets batch and share as tuned. If no batch holds the objective, training is paused.
  *
  * A service without known curves or without an objective cannot be tuned for and has its GPU to
- * itself. So have two services on one GPU. The step during which the batch changed shows nothing
- * and is not observed.
+ * itself. So have two services on one GPU.
+ *
+ * A process of MPS keeps the share of the SMs that it was started with. Where a shadow instance can
+ * be started (SHADOW) shares are tuned too. Elsewhere the service's share is the one that it has,
+ * and training that starts gets the rest. Training that has more than the rest is paused, and so is
+ * all of it beside a service without a share: the curves do not tell of such a company.
+ *
+ * The step during which the batch changed shows nothing and is not observed.
  *
  * Invariants: those of mudi.h and colocate.h; nothing is tuned while no training task is there.
  */
@@ -117,6 +123,49 @@ static void tune(struct gpu *gpu, const struct td_colocation *here, const struct
 		gpu->tuned_ns = now_ns;
 }
 
+static bool has_shares_changed(const struct td_view *view, const struct td_client_view *client)
+{
+	return (view->has | client->has) & TD_HAS(SHADOW);
+}
+
+/*
+ * Sets the share that the service keeps, and admits the tasks that fit beside it, first come first
+ * served. False: the service has no share, or nobody fits.
+ */
+static bool fix_share(struct gpu *gpu, struct td_colocation *here, const struct td_view *view)
+{
+	const struct td_client_view *client = &view->clients[here->service];
+	uint32_t fit = 0, taken_ppm = client->sm_share_ppm;
+
+	gpu->device.share_fixed = 0;
+	if (has_shares_changed(view, client))
+		return true;
+	gpu->device.share_fixed = client->sm_share_ppm / (double)TD_PPM;
+	for (; fit < here->tasks; fit++) {
+		uint32_t ppm = view->clients[here->task[fit]].sm_share_ppm;
+
+		if (!ppm || ppm > TD_PPM - taken_ppm)
+			break;
+		taken_ppm += ppm;
+	}
+	here->tasks = here->places = fit;
+	return client->sm_share_ppm && fit;
+}
+
+/* Training that starts now gets all that the service leaves, and runs when that is free. */
+static struct td_gpu_verdict judge(const struct td_colocation *here, const struct td_view *view)
+{
+	const struct td_client_view *client = &view->clients[here->service];
+	struct td_gpu_verdict verdict = {.known = true, .duty_ppm = TD_PPM};
+
+	verdict.accepts = !here->services || !here->paused;
+	if (!here->services || has_shares_changed(view, client) || !client->sm_share_ppm)
+		return verdict;
+	verdict.accepts = verdict.accepts && !here->tasks;
+	verdict.sm_share_ppm = TD_PPM - client->sm_share_ppm;
+	return verdict;
+}
+
 static void decide_gpu(
 	struct gpu *gpu, struct td_colocation *here, const struct td_view *view, uint64_t now_ns)
 {
@@ -127,6 +176,11 @@ static void decide_gpu(
 		return;
 	here->paused = here->services > 1 || !service || !client->objective_ns;
 	if (here->paused || !here->tasks) {
+		gpu->key = 0;
+		return;
+	}
+	if (!fix_share(gpu, here, view)) {
+		here->paused = true;
 		gpu->key = 0;
 		return;
 	}
@@ -146,6 +200,8 @@ static void mudi_step(void *state, const struct td_policy_options *options,
 	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++)
 		decide_gpu(&mudi->gpus[gpu], &mudi->colocations[gpu], view, now_ns);
 	td_colocate_grant(mudi->colocations, view, plan);
+	for (uint32_t gpu = 0; plan->verdicts && gpu < view->gpu_count; gpu++)
+		plan->verdicts[gpu] = judge(&mudi->colocations[gpu], view);
 }
 
 static void forget_gpu(void *state, uint32_t gpu)
@@ -161,7 +217,7 @@ const struct td_policy td_policy_mudi = {
 	.summary = "training beside a service: batch and SM share by learnt latency curves and by "
 		   "trial",
 	.needs = TD_HAS(STEPS) | TD_HAS(SERVICE) | TD_HAS(PROFILES) | TD_HAS(SM_SHARE) |
-		 TD_HAS(BATCH) | TD_HAS(HOST_MEMORY) | TD_HAS(SHADOW),
+		 TD_HAS(BATCH) | TD_HAS(HOST_MEMORY),
 	.state_bytes = sizeof(struct mudi),
 	.step = mudi_step,
 	.forget_gpu = forget_gpu,

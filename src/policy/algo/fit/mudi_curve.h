@@ -17,6 +17,8 @@
 
 struct td_mudi_service {
 	const struct td_predictor *left_slope, *right_slope, *knee_share, *knee_latency;
+	/* They hold for batches from batch_min to batch_max; 0: for all that Mudi tries. */
+	uint32_t batch_min, batch_max;
 };
 
 /* The latency curve of a service with a batch beside a task of such layers. */

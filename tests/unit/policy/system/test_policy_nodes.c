@@ -2,7 +2,7 @@
  * The seed systems as policies of a node: the grants and actions of each on views that its paper
  * describes.
  */
-#include "unit/policy/nodes_world.h"
+#include "unit/policy/service_curves.h"
 
 #include "policy/system/muxflow.h"
 
@@ -318,144 +318,6 @@ TEST(muxflow_restarts_what_an_error_has_hit)
 	CHECK(!count_actions(TD_ACTION_RESTART, elsewhere) && !is_open(a));
 }
 
-/* A service: steep to 40 %, flat beyond; 20 ms there, the more the larger the batch. */
-static const double zeros[TD_PREDICT_INPUTS_MAX];
-static double ones[TD_PREDICT_INPUTS_MAX];
-static const double steep[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -0.1},
-		    flat[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -0.001},
-		    knee[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.4},
-		    latency[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.001, 0.02};
-static struct td_predictor lines[4];
-static const struct td_mudi_service service_curves = {&lines[0], &lines[1], &lines[2], &lines[3]};
-static const struct td_profile service_profile = {.service = &service_curves};
-
-static struct td_client_view *add_service(void)
-{
-	const double *const coefficients[] = {steep, flat, knee, latency};
-	struct td_client_view *c = add(1, 0, TD_CLASS_ONLINE, 4 * GIB);
-
-	for (uint32_t i = 0; i < TD_PREDICT_INPUTS_MAX; i++)
-		ones[i] = 1;
-	for (uint32_t i = 0; i < 4; i++)
-		lines[i] = (struct td_predictor){.form = TD_PREDICTOR_LINEAR,
-			.inputs = TD_MUDI_INPUTS,
-			.shift = zeros,
-			.scale = ones,
-			.target_scale = 1,
-			.coefficients = coefficients[i],
-			.coefficient_count = TD_MUDI_INPUTS + 1};
-	c->profile = &service_profile;
-	c->objective_ns = 200 * MS;
-	c->rate_per_s = 1000;
-	return c;
-}
-
-TEST(mudi_tunes_batch_and_share_within_25_steps_of_the_task)
-{
-	start("mudi", 1);
-	struct td_client_view *service = add_service(),
-			      *task = add(2, 0, TD_CLASS_BESTEFFORT, 4 * GIB);
-	int shadows = 0;
-
-	step();
-	for (int i = 0; i < 60; i++) {
-		finish_step(task, 300 * MS - grant_of(service)->batch * MS / 2);
-		step();
-		CHECK(is_open(task) && grant_of(service)->batch >= 16);
-		CHECK(grant_of(service)->sm_share_ppm + grant_of(task)->sm_share_ppm <= TD_PPM);
-		shadows += count_actions(TD_ACTION_START_SHADOW, service) > 0;
-		service->sm_share_ppm = grant_of(service)->sm_share_ppm; /* it took over */
-	}
-	/* The largest batch that holds: (b - 1) / 1000 + P99 <= 0.2 s. */
-	CHECK(grant_of(service)->batch >= 140 && grant_of(service)->batch <= 175);
-	CHECK(grant_of(service)->sm_share_ppm >= 300000 &&
-		grant_of(service)->sm_share_ppm <= 450000);
-	CHECK(shadows <= 2);
-	service->rate_per_s =
-		1600; /* by more than half: tuned anew, smaller batches hold no longer */
-	step();
-	finish_step(task, 100 * MS);
-	step();
-	CHECK(grant_of(service)->batch != 0);
-}
-
-TEST(mudi_pauses_training_when_the_objective_cannot_be_held_and_resumes_once)
-{
-	start("mudi", 1);
-	struct td_client_view *service = add_service(),
-			      *task = add(2, 0, TD_CLASS_BESTEFFORT, 4 * GIB);
-
-	step();
-	CHECK(is_open(task));
-	service->objective_ns = 10 * MS;
-	step();
-	CHECK(!is_open(task) && is_open(service) && !grant_of(service)->sm_share_ppm);
-	CHECK_EQ(count_actions(TD_ACTION_PAUSE, task), 1);
-	step();
-	CHECK_EQ(count_actions(TD_ACTION_PAUSE, task), 1);
-	service->objective_ns = 200 * MS;
-	step();
-	CHECK(is_open(task));
-	CHECK_EQ(count_actions(TD_ACTION_RESUME, task), 1);
-	step();
-	CHECK(!count_actions(TD_ACTION_RESUME, NULL) && !count_actions(TD_ACTION_PAUSE, NULL));
-}
-
-TEST(mudi_runs_three_tasks_beside_a_service_and_none_beside_an_unknown_one)
-{
-	start("mudi", 1);
-	struct td_client_view *service = add_service(), *tasks[4];
-
-	for (uint32_t i = 0; i < 4; i++)
-		tasks[i] = add(2 + i, 0, TD_CLASS_BESTEFFORT, GIB);
-	step();
-	CHECK(is_open(tasks[0]) && is_open(tasks[1]) && is_open(tasks[2]) && !is_open(tasks[3]));
-	service->profile = NULL;
-	step();
-	for (uint32_t i = 0; i < 4; i++)
-		CHECK(!is_open(tasks[i]));
-}
-
-TEST(gslice_grows_the_partition_while_the_objective_is_missed)
-{
-	start("gslice", 1);
-	struct td_client_view *service = add_service(), *task = add(2, 0, TD_CLASS_BESTEFFORT, GIB);
-
-	service->p99_ns = 300 * MS;
-	step();
-	CHECK_EQ(grant_of(service)->sm_share_ppm, 500000);
-	CHECK_EQ(grant_of(task)->sm_share_ppm, 500000);
-	CHECK_EQ(node.plan.next_wakeup_ns, node.now + 1000 * MS);
-	for (int i = 0; i < 4; i++) {
-		node.now += 1000 * MS;
-		step();
-	}
-	CHECK_EQ(grant_of(service)->sm_share_ppm, 700000);
-	service->p99_ns = 100 * MS;
-	node.now += 1000 * MS;
-	step();
-	CHECK_EQ(grant_of(service)->sm_share_ppm, 650000);
-	service->p99_ns = 190 * MS;
-	node.now += 1000 * MS;
-	step();
-	CHECK_EQ(grant_of(service)->sm_share_ppm, 650000);
-}
-
-TEST(gpulets_take_the_smallest_size_that_holds_and_all_if_none_does)
-{
-	start("gpulets", 1);
-	struct td_client_view *service = add_service(), *task = add(2, 0, TD_CLASS_BESTEFFORT, GIB);
-
-	service->batch = 32;
-	service->objective_ns = 57 * MS; /* 31 ms to fill leave 26: 25 at 40 %, 45 at 20 % */
-	step();
-	CHECK_EQ(grant_of(service)->sm_share_ppm, 400000);
-	CHECK_EQ(grant_of(task)->sm_share_ppm, 600000);
-	service->objective_ns = 40 * MS;
-	step();
-	CHECK(!is_open(task) && is_open(service));
-}
-
 TEST(dcuda_moves_from_the_overloaded_gpu_and_slices_what_stays)
 {
 	start("dcuda", 2);
@@ -603,6 +465,7 @@ TEST(every_policy_keeps_its_bounds_under_random_views)
 
 	for (const struct td_policy *const *p = td_policies; *p; p++) {
 		start((*p)->name, 3);
+		make_curves();
 		for (uint32_t i = 0; i < 40; i++) {
 			struct td_client_view *c =
 				add(1 + random_below(&random, 20), random_below(&random, 3),
@@ -610,6 +473,7 @@ TEST(every_policy_keeps_its_bounds_under_random_views)
 					random_below(&random, 12) * GIB);
 
 			c->profile = &service_profile;
+			c->sm_share_ppm = random_below(&random, TD_PPM);
 			c->core_ppm = random_below(&random, 900000);
 			c->movable = random_below(&random, 4) > 0;
 		}
@@ -617,6 +481,8 @@ TEST(every_policy_keeps_its_bounds_under_random_views)
 			struct td_client_view *c = &node.clients[random_below(&random, 40)];
 			uint64_t limits[3] = {0}, stuck[3] = {0};
 
+			node.view.has = TD_HAS_ALL & ~(round % 2 ? TD_HAS(SHADOW) : 0);
+			c->has = node.view.has;
 			node.now += 1 + random_below(&random, 200) * MS;
 			node.gpus[0].sm_activity_ppm = random_below(&random, TD_PPM);
 			c->paused = random_below(&random, 5) == 0;

@@ -1,0 +1,167 @@
+/* The policies that run training beside a service: mudi, gslice and gpulets, on a node of rows. */
+#include "unit/policy/service_curves.h"
+
+TEST(mudi_tunes_batch_and_share_within_25_steps_of_the_task)
+{
+	start("mudi", 1);
+	struct td_client_view *service = add_service(),
+			      *task = add(2, 0, TD_CLASS_BESTEFFORT, 4 * GIB);
+	int shadows = 0;
+
+	step();
+	for (int i = 0; i < 60; i++) {
+		finish_step(task, 300 * MS - grant_of(service)->batch * MS / 2);
+		step();
+		CHECK(is_open(task) && grant_of(service)->batch >= 16);
+		CHECK(grant_of(service)->sm_share_ppm + grant_of(task)->sm_share_ppm <= TD_PPM);
+		shadows += count_actions(TD_ACTION_START_SHADOW, service) > 0;
+		service->sm_share_ppm = grant_of(service)->sm_share_ppm; /* it took over */
+	}
+	/* The largest batch that holds: (b - 1) / 1000 + P99 <= 0.2 s. */
+	CHECK(grant_of(service)->batch >= 140 && grant_of(service)->batch <= 175);
+	CHECK(grant_of(service)->sm_share_ppm >= 300000 &&
+		grant_of(service)->sm_share_ppm <= 450000);
+	CHECK(shadows <= 2);
+	service->rate_per_s =
+		1600; /* by more than half: tuned anew, smaller batches hold no longer */
+	step();
+	finish_step(task, 100 * MS);
+	step();
+	CHECK(grant_of(service)->batch != 0);
+}
+
+TEST(mudi_pauses_training_when_the_objective_cannot_be_held_and_resumes_once)
+{
+	start("mudi", 1);
+	struct td_client_view *service = add_service(),
+			      *task = add(2, 0, TD_CLASS_BESTEFFORT, 4 * GIB);
+
+	step();
+	CHECK(is_open(task));
+	service->objective_ns = 10 * MS;
+	step();
+	CHECK(!is_open(task) && is_open(service) && !grant_of(service)->sm_share_ppm);
+	CHECK_EQ(count_actions(TD_ACTION_PAUSE, task), 1);
+	step();
+	CHECK_EQ(count_actions(TD_ACTION_PAUSE, task), 1);
+	service->objective_ns = 200 * MS;
+	step();
+	CHECK(is_open(task));
+	CHECK_EQ(count_actions(TD_ACTION_RESUME, task), 1);
+	step();
+	CHECK(!count_actions(TD_ACTION_RESUME, NULL) && !count_actions(TD_ACTION_PAUSE, NULL));
+}
+
+TEST(mudi_tunes_the_batch_alone_where_a_service_keeps_its_share)
+{
+	start("mudi", 1);
+	struct td_client_view *service = add_service(),
+			      *task = add(2, 0, TD_CLASS_BESTEFFORT, 4 * GIB);
+	uint32_t batch = 0;
+
+	node.view.has &= ~TD_HAS(SHADOW);
+	service->has &= ~TD_HAS(SHADOW);
+	service->sm_share_ppm = 600000;
+	task->sm_share_ppm = 400000;
+	for (int i = 0; i < 60; i++) {
+		step();
+		CHECK(is_open(task));
+		CHECK(!count_actions(TD_ACTION_START_SHADOW, NULL));
+		batch = grant_of(service)->batch;
+		finish_step(task, 300 * MS - batch * MS / 2);
+	}
+	CHECK(batch >= 140 && batch <= 175);
+	/* More than the service leaves: paused, and so is training that came after it. */
+	task->sm_share_ppm = 410000;
+	step();
+	CHECK(!is_open(task) && is_open(service));
+	task->sm_share_ppm = 0;
+	step();
+	CHECK(!is_open(task));
+	task->sm_share_ppm = 300000;
+	struct td_client_view *second = add(3, 0, TD_CLASS_BESTEFFORT, GIB);
+
+	second->sm_share_ppm = 400000;
+	step();
+	CHECK(is_open(task) && !is_open(second));
+	second->sm_share_ppm = 100000;
+	step();
+	CHECK(is_open(task) && is_open(second));
+	/* A service without a share could take any part of the GPU. */
+	service->sm_share_ppm = 0;
+	step();
+	CHECK(!is_open(task) && !is_open(second) && is_open(service));
+}
+
+TEST(mudi_tries_only_batches_that_were_measured)
+{
+	start("mudi", 1);
+	struct td_client_view *service = add_service(),
+			      *task = add(2, 0, TD_CLASS_BESTEFFORT, 4 * GIB);
+	const struct td_mudi_service few = {&lines[0], &lines[1], &lines[2], &lines[3], 2, 24};
+	const struct td_profile profile = {.service = &few};
+
+	service->profile = &profile;
+	service->rate_per_s = 500;
+	for (int i = 0; i < 40; i++) {
+		step();
+		CHECK(grant_of(service)->batch >= 2 && grant_of(service)->batch <= 24);
+		finish_step(task, 300 * MS - grant_of(service)->batch * MS);
+	}
+	CHECK(grant_of(service)->batch >= 20);
+}
+
+TEST(mudi_runs_three_tasks_beside_a_service_and_none_beside_an_unknown_one)
+{
+	start("mudi", 1);
+	struct td_client_view *service = add_service(), *tasks[4];
+
+	for (uint32_t i = 0; i < 4; i++)
+		tasks[i] = add(2 + i, 0, TD_CLASS_BESTEFFORT, GIB);
+	step();
+	CHECK(is_open(tasks[0]) && is_open(tasks[1]) && is_open(tasks[2]) && !is_open(tasks[3]));
+	service->profile = NULL;
+	step();
+	for (uint32_t i = 0; i < 4; i++)
+		CHECK(!is_open(tasks[i]));
+}
+
+TEST(gslice_grows_the_partition_while_the_objective_is_missed)
+{
+	start("gslice", 1);
+	struct td_client_view *service = add_service(), *task = add(2, 0, TD_CLASS_BESTEFFORT, GIB);
+
+	service->p99_ns = 300 * MS;
+	step();
+	CHECK_EQ(grant_of(service)->sm_share_ppm, 500000);
+	CHECK_EQ(grant_of(task)->sm_share_ppm, 500000);
+	CHECK_EQ(node.plan.next_wakeup_ns, node.now + 1000 * MS);
+	for (int i = 0; i < 4; i++) {
+		node.now += 1000 * MS;
+		step();
+	}
+	CHECK_EQ(grant_of(service)->sm_share_ppm, 700000);
+	service->p99_ns = 100 * MS;
+	node.now += 1000 * MS;
+	step();
+	CHECK_EQ(grant_of(service)->sm_share_ppm, 650000);
+	service->p99_ns = 190 * MS;
+	node.now += 1000 * MS;
+	step();
+	CHECK_EQ(grant_of(service)->sm_share_ppm, 650000);
+}
+
+TEST(gpulets_take_the_smallest_size_that_holds_and_all_if_none_does)
+{
+	start("gpulets", 1);
+	struct td_client_view *service = add_service(), *task = add(2, 0, TD_CLASS_BESTEFFORT, GIB);
+
+	service->batch = 32;
+	service->objective_ns = 57 * MS; /* 31 ms to fill leave 26: 25 at 40 %, 45 at 20 % */
+	step();
+	CHECK_EQ(grant_of(service)->sm_share_ppm, 400000);
+	CHECK_EQ(grant_of(task)->sm_share_ppm, 600000);
+	service->objective_ns = 40 * MS;
+	step();
+	CHECK(!is_open(task) && is_open(service));
+}
