@@ -6,7 +6,7 @@ from world import *
 ABLE = {"tandem", "nvshare", "timeshare", "antman", "muxflow"}
 # By what NVML of the software GPU tells, libraries can do, and nobody is there to do.
 LACKS = {
-    "mudi": {"PROFILES", "SHADOW"},
+    "mudi": {"PROFILES"},
     "dcuda": {"PRIORITY", "MIGRATION"},
 }
 

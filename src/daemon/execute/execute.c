@@ -117,6 +117,7 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 					    : client->activity.core_ppm,
 		};
 		td_show_service(process->service, &node->views[n]);
+		td_show_profile(node, client, &node->views[n]);
 		node->views[n].fresh = td_process_fresh(process, &node->views[n].tries);
 		n++;
 	}

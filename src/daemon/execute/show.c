@@ -1,6 +1,8 @@
 /* See show.h. */
 #include "daemon/execute/show.h"
 
+#include <string.h>
+
 #include "daemon/node/gpus.h"
 #include "daemon/node/metering.h"
 
@@ -19,6 +21,33 @@ uint64_t td_services_look(struct td_node *node, uint64_t now_ns)
 		wakeup = now_ns + TD_SERVICE_LOOK_NS;
 	}
 	return wakeup;
+}
+
+/* Layers that a program told, and curves of a service that were measured on such a GPU. */
+static const struct td_profile *profile_of(const struct td_node *node, struct td_client *client)
+{
+	const struct td_process *process = client->process;
+	const struct td_service_page *page = process->service_page;
+	const struct td_profile_entry *entry = process->service ? process->service->profile : NULL;
+	bool knows = false;
+
+	client->profile = (struct td_profile){0};
+	for (uint32_t k = 0; page && k < TD_LAYER_KINDS; k++) {
+		client->profile.layers[k] =
+			atomic_load_explicit(&page->layers[k], memory_order_relaxed);
+		knows |= client->profile.layers[k] > 0;
+	}
+	if (entry && !strcmp(entry->learnt.gpu, node->gpus[client->gpu].name))
+		client->profile.service = &entry->curves;
+	return knows || client->profile.service ? &client->profile : NULL;
+}
+
+void td_show_profile(
+	const struct td_node *node, struct td_client *client, struct td_client_view *view)
+{
+	view->profile = profile_of(node, client);
+	if (view->profile)
+		view->has |= TD_HAS(PROFILES);
 }
 
 void td_show_service(const struct td_service *service, struct td_client_view *view)

@@ -9,6 +9,10 @@
 /* Looks at the page of each service. Returns when the next look is due; TD_NEVER: there is none. */
 uint64_t td_services_look(struct td_node *node, uint64_t now_ns);
 
+/* Fills in what is known of the client beforehand, and that it is. */
+void td_show_profile(
+	const struct td_node *node, struct td_client *client, struct td_client_view *view);
+
 /* Fills in the figures of a service; NULL: the client is none. */
 void td_show_service(const struct td_service *service, struct td_client_view *view);
 

@@ -25,10 +25,12 @@
 #include "daemon/record/events.h"
 #include "daemon/model/options.h"
 #include "daemon/model/procfs.h"
+#include "daemon/model/profiles.h"
 #include "daemon/model/supervisors.h"
 #include "daemon/model/tenants.h"
 #include "gpu/nvml.h"
 #include "policy/node/alone.h"
+#include "policy/node/profile.h"
 #include "policy/policy.h"
 #include "proto/gate_page.h"
 #include "proto/proto.h"
@@ -174,6 +176,7 @@ struct td_client {
 	} seen;           /* in the last sample */
 	struct td_activity activity; /* of the GPU, by its meter */
 	bool mps;         /* it shares the GPU by MPS, as it says */
+	struct td_profile profile; /* shown to policies: show.c */
 	bool ready;       /* everything resident, for this GRANT */
 	bool was_there;   /* so it was let in, and nothing has left the device since */
 	/* The last GRANT with less than it might have by then. */
@@ -302,6 +305,7 @@ struct td_process {
 	const struct td_meter_page
 		*meter; /* the process's own; NULL: none. What it says is not trusted */
 	struct td_steps_told steps;
+	const struct td_service_page *service_page; /* likewise; its layers are there even if it is no service */
 	struct td_service *service; /* its figures; NULL: it is none, as far as it says */
 	struct td_shares shares;
 	struct td_host_part host;
@@ -348,6 +352,8 @@ struct td_node {
 	const struct td_policy *acts_policy; /* whose pauses those are */
 	struct td_action actions[TD_ACTION_MAX]; /* of the plan that is being carried out */
 	uint32_t last_moment; /* number of the last moment alone, on any GPU */
+	struct td_profiles profiles;
+	uint64_t event_ns;    /* of what profiles.c reports */
 	uint64_t settle_ns;   /* nothing opens before: holders of a lost daemon come back first */
 	/* the policy's side */
 	void *policy_state;

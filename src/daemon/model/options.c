@@ -139,11 +139,15 @@ static int set_limit(char (*ret)[TD_LIMIT_TEXT], const char *value, struct td_er
 	return 0;
 }
 
-static int set_path(char (*ret)[108], const char *value, struct td_err *err)
+/* The option's first value is the word that is valid beside paths. */
+static int set_path(char (*ret)[108], const struct option *o, const char *value, struct td_err *err)
 {
-	if ((*value != '/' && strcmp(value, "auto")) || strlen(value) >= sizeof(*ret))
-		return td_err_expected(
-			err, -EINVAL, value, "an absolute path of at most 107 bytes, or auto");
+	char expected[80];
+
+	snprintf(expected, sizeof(expected), "an absolute path of at most 107 bytes, or %s",
+		o->initial);
+	if ((*value != '/' && strcmp(value, o->initial)) || strlen(value) >= sizeof(*ret))
+		return td_err_expected(err, -EINVAL, value, expected);
 	strcpy(*ret, value);
 	return 0;
 }
@@ -275,7 +279,7 @@ static int set_option(
 	case KIND_ratio: return set_ratio(field, o, value, err);
 	case KIND_size: return set_size(field, o, value, err);
 	case KIND_limit: return set_limit(field, value, err);
-	case KIND_path: return set_path(field, value, err);
+	case KIND_path: return set_path(field, o, value, err);
 	case KIND_count: return set_count(field, o, value, err);
 	case KIND_jobs: return set_jobs(field, value, err);
 	case KIND_gpus: return set_gpus(field, value, err);

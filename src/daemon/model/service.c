@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/model/profiles.h"
+
 #define NS_PER_S   1e9
 #define MEDIAN_PPM 500000u
 #define TAIL_PPM   990000u
@@ -86,6 +88,13 @@ void td_service_look(struct td_service *service, uint64_t now_ns)
 const struct td_service_page *td_service_page_of(const struct td_meter_page *meter)
 {
 	return meter ? (const void *)((const char *)meter + TD_SERVICE_OFFSET) : NULL;
+}
+
+void td_service_free(struct td_service *service)
+{
+	if (service)
+		td_profiles_drop(service->profile);
+	free(service);
 }
 
 int td_service_declare(struct td_service **service, const struct td_msg_service *msg,

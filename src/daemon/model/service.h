@@ -14,6 +14,8 @@
 #include "proto/proto.h"
 #include "proto/service_page.h"
 
+struct td_profile_entry;
+
 #define TD_SERVICE_LOOK_NS 250000000ull
 #define TD_SERVICE_LOOKS   5 /* so the window is one second */
 
@@ -28,6 +30,7 @@ struct td_service {
 	uint64_t objective_ns; /* for the P99; 0: none */
 	uint32_t batch_max;    /* 0: not known */
 	const struct td_service_page *page;
+	struct td_profile_entry *profile; /* in use; NULL: none */
 	struct td_service_look looks[TD_SERVICE_LOOKS]; /* a ring, `next` is the oldest */
 	uint32_t next, count;
 	/* Of the last window; all 0 before the second look. */
@@ -39,6 +42,8 @@ struct td_service {
 
 /* The service page in the file of a meter page that is mapped whole; NULL for NULL. */
 const struct td_service_page *td_service_page_of(const struct td_meter_page *meter);
+
+void td_service_free(struct td_service *service);
 
 /*
  * A process says that it is a service. `*service` is made where there is none (NULL: out of memory,

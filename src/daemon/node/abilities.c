@@ -12,7 +12,7 @@
 
 /* Each library tells steps, counts requests, and holds its program to a duty and to a batch. */
 #define BY_LIBRARY (TD_HAS(STEPS) | TD_HAS(DUTY) | OF_SERVICES)
-/* Those that a client has after it has called tandem_service(). */
+/* Those that a client has after it has called tandem_service(), and tandem_batch(). */
 #define OF_SERVICES (TD_HAS(SERVICE) | TD_HAS(BATCH))
 /* It ends processes itself, and has `tandem run` start a job again (execute/endings.c). */
 #define BY_DAEMON (TD_HAS(EVICTION) | TD_HAS(RESTART))
@@ -90,6 +90,7 @@ static uint32_t of_node(const struct td_node *node)
 {
 	return BY_LIBRARY | BY_DAEMON | (node->options.meter == TD_METER_OFF ? 0 : BY_METER) |
 	       figures_of_gpus(node) | by_mps(node) |
+	       (node->profiles.good_count ? TD_HAS(PROFILES) : 0) |
 	       (has_host_memory(node) ? TD_HAS(HOST_MEMORY) : 0);
 }
 
@@ -109,6 +110,8 @@ uint32_t td_abilities_of(const struct td_node *node, const struct td_client *cli
 		has |= BY_METER;
 	if (!client->process->service)
 		has &= ~OF_SERVICES;
+	else if (!client->process->service->batch)
+		has &= ~TD_HAS(BATCH);
 	if (client->spills || client->process->backend == TD_BACKEND_MANAGED)
 		has |= TD_HAS(HOST_MEMORY);
 	return has & node->options.has;

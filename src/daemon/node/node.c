@@ -31,6 +31,13 @@
 /* A process may have run before it came to this daemon. */
 #define STEP_BEFORE_MAX_NS (24 * 3600 * TD_NS_PER_S)
 
+static void report_profile(void *arg, const char *sentence)
+{
+	struct td_node *node = arg;
+
+	td_node_event(node, TD_EVENT_PROFILE, NULL, TD_GPU_ANY, node->event_ns, 0, 0, sentence);
+}
+
 int td_node_init(struct td_node *node, const struct td_node_io *io)
 {
 	memset(node, 0, sizeof(*node));
@@ -44,6 +51,7 @@ int td_node_init(struct td_node *node, const struct td_node_io *io)
 	td_list_init(&node->acts);
 	td_options_init(&node->options);
 	td_events_init(&node->events);
+	td_profiles_init(&node->profiles, report_profile, node);
 	node->policy = node->options.policy;
 	node->policy_state = calloc(1, node->policy->state_bytes);
 	return node->policy_state ? 0 : -ENOMEM;
@@ -98,7 +106,7 @@ static void free_process(struct td_node *node, struct td_process *process)
 	td_list_remove(&process->of_node);
 	td_list_remove(&process->of_job);
 	td_job_leave(process->job);
-	free(process->service);
+	td_service_free(process->service);
 	free(process);
 }
 
@@ -111,6 +119,7 @@ void td_node_deinit(struct td_node *node)
 	td_actions_deinit(node);
 	td_supervisors_deinit(node);
 	td_tenants_deinit(node);
+	td_profiles_deinit(&node->profiles);
 	free(node->policy_state);
 	node->policy_state = NULL;
 }
@@ -513,6 +522,19 @@ static void rejected(
 	td_node_event(node, TD_EVENT_REJECTED, process, TD_GPU_ANY, now_ns, 0, 0, detail);
 }
 
+static int service(struct td_node *node, struct td_process *process,
+	const struct td_msg_service *msg, uint64_t now_ns)
+{
+	int r = td_service_declare(&process->service, msg, process->service_page);
+
+	if (r || !process->service)
+		return r;
+	node->event_ns = now_ns;
+	td_profiles_drop(process->service->profile);
+	process->service->profile = td_profiles_take(&node->profiles, process->service->name);
+	return 0;
+}
+
 int td_node_message(
 	struct td_node *node, struct td_process *process, const struct td_msg *msg, uint64_t now_ns)
 {
@@ -543,8 +565,7 @@ int td_node_message(
 	case TD_MSG_TYPE_stuck: stuck(node, process, now_ns); return 0;
 	case TD_MSG_TYPE_step: note_step(process, &msg->step, now_ns); return 0;
 	case TD_MSG_TYPE_service:
-		return td_service_declare(
-			&process->service, &msg->service, td_service_page_of(process->meter));
+		return service(node, process, &msg->service, now_ns);
 	case TD_MSG_TYPE_ready: return ready(process, &msg->ready);
 	case TD_MSG_TYPE_ask: return ask(node, process, &msg->ask, now_ns);
 	case TD_MSG_TYPE_failed: return failed(node, process, &msg->failed, now_ns);
@@ -567,6 +588,8 @@ void td_node_options_changed(struct td_node *node, uint64_t now_ns, const char *
 {
 	for (uint32_t i = 0; i < node->gpu_count; i++)
 		td_capacity_update(node, i);
+	node->event_ns = now_ns;
+	td_profiles_open(&node->profiles, node->options.profiles);
 	td_abilities_look(node);
 	if (node->policy != node->options.policy &&
 		!td_policy_lacks(node->options.policy, node->options.has)) {

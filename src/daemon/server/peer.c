@@ -250,6 +250,7 @@ static void welcome(struct td_peer *peer, const struct td_msg_hello *hello, uint
 		return;
 	}
 	peer->process->meter = peer->meter;
+	peer->process->service_page = td_service_page_of(peer->meter);
 	watch_process(peer);
 	msg.welcome.process = peer->process->id;
 	strcpy(msg.welcome.version, TANDEM_VERSION);

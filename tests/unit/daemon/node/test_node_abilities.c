@@ -124,6 +124,11 @@ TEST(a_client_has_what_its_backend_can_do)
 	CHECK_EQ(td_node_message(&w.node, b->process, &msg, w.now), 0);
 	(void)td_node_step(&w.node, w.now);
 	CHECK_EQ(w.node.views[1].has,
+		TD_HAS(STEPS) | TD_HAS(DUTY) | TD_HAS(SERVICE) | TD_HAS(EVICTION));
+	/* It has asked for a batch. */
+	b->process->service->batch = 8;
+	(void)td_node_step(&w.node, w.now);
+	CHECK_EQ(w.node.views[1].has,
 		TD_HAS(STEPS) | TD_HAS(DUTY) | TD_HAS(SERVICE) | TD_HAS(BATCH) | TD_HAS(EVICTION));
 	msg.service.name[0] = 0;
 	CHECK(td_node_message(&w.node, a->process, &msg, w.now) < 0);

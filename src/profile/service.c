@@ -1,0 +1,230 @@
+/* See service.h. */
+#include "profile/service.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "profile/blob.h"
+
+#define MAGIC   0x7464007072660000ull
+#define VERSION 1u
+
+enum {
+	W_MAGIC,
+	W_GPU,
+	W_BATCH_MIN = W_GPU + 8,
+	W_BATCH_MAX,
+	W_CURVES,
+	W_ERRORS,
+	W_SIZES = W_ERRORS + TD_PROFILE_MODELS,
+	W_HEADER = W_SIZES + TD_PROFILE_MODELS,
+};
+
+#define HEADER_BYTES (W_HEADER * sizeof(uint64_t))
+
+void td_service_profile_deinit(struct td_service_profile *profile)
+{
+	if (!profile)
+		return;
+	for (unsigned m = 0; m < TD_PROFILE_MODELS; m++)
+		td_model_deinit(&profile->models[m]);
+	*profile = (struct td_service_profile){0};
+}
+
+struct td_mudi_service td_service_profile_curves(const struct td_service_profile *profile)
+{
+	const struct td_model *models = profile->models;
+
+	return (struct td_mudi_service){
+		.left_slope = &models[TD_PROFILE_LEFT_SLOPE].predictor,
+		.right_slope = &models[TD_PROFILE_RIGHT_SLOPE].predictor,
+		.knee_share = &models[TD_PROFILE_KNEE_SHARE].predictor,
+		.knee_latency = &models[TD_PROFILE_KNEE_LATENCY].predictor,
+		.batch_min = profile->batch_min,
+		.batch_max = profile->batch_max,
+	};
+}
+
+static void put_header(
+	uint64_t *words, const struct td_service_profile *profile, const size_t *sizes)
+{
+	words[W_MAGIC] = htole64(MAGIC | VERSION);
+	memcpy(&words[W_GPU], profile->gpu, sizeof(profile->gpu));
+	words[W_BATCH_MIN] = htole64(profile->batch_min);
+	words[W_BATCH_MAX] = htole64(profile->batch_max);
+	words[W_CURVES] = htole64(profile->curve_count);
+	for (unsigned m = 0; m < TD_PROFILE_MODELS; m++) {
+		uint64_t bits;
+
+		memcpy(&bits, &profile->error[m], sizeof(bits));
+		words[W_ERRORS + m] = htole64(bits);
+		words[W_SIZES + m] = htole64(sizes[m]);
+	}
+}
+
+int td_service_profile_to_bytes(
+	const struct td_service_profile *profile, void **ret_bytes, size_t *ret_size)
+{
+	void *blobs[TD_PROFILE_MODELS] = {NULL};
+	size_t sizes[TD_PROFILE_MODELS], size = HEADER_BYTES;
+	char *bytes = NULL, *at;
+	int r = 0;
+
+	for (unsigned m = 0; !r && m < TD_PROFILE_MODELS; m++) {
+		r = td_model_to_blob(&profile->models[m], &blobs[m], &sizes[m]);
+		size += r ? 0 : sizes[m];
+	}
+	if (!r) {
+		bytes = malloc(size);
+		r = bytes ? 0 : -ENOMEM;
+	}
+	if (!r) {
+		uint64_t words[W_HEADER];
+
+		put_header(words, profile, sizes);
+		memcpy(bytes, words, sizeof(words));
+		at = bytes + HEADER_BYTES;
+		for (unsigned m = 0; m < TD_PROFILE_MODELS; at += sizes[m++])
+			memcpy(at, blobs[m], sizes[m]);
+		*ret_bytes = bytes;
+		*ret_size = size;
+	}
+	for (unsigned m = 0; m < TD_PROFILE_MODELS; m++)
+		free(blobs[m]);
+	return r;
+}
+
+static bool read_batches(const uint64_t *words, struct td_service_profile *profile)
+{
+	uint64_t least = le64toh(words[W_BATCH_MIN]), most = le64toh(words[W_BATCH_MAX]);
+
+	profile->batch_min = (uint32_t)least;
+	profile->batch_max = (uint32_t)most;
+	return least && least <= most && most <= TD_PROFILE_BATCH_MAX;
+}
+
+static void read_errors(const uint64_t *words, struct td_service_profile *profile)
+{
+	for (unsigned m = 0; m < TD_PROFILE_MODELS; m++) {
+		uint64_t bits = le64toh(words[W_ERRORS + m]);
+
+		memcpy(&profile->error[m], &bits, sizeof(bits));
+	}
+}
+
+static int read_models(const char *bytes, size_t size, const uint64_t *words,
+	struct td_service_profile *profile, struct td_err *err)
+{
+	for (unsigned m = 0; m < TD_PROFILE_MODELS; m++) {
+		uint64_t part = le64toh(words[W_SIZES + m]);
+		int r;
+
+		if (part > size)
+			return td_err_set(err, -EINVAL, "it ends within model %u", m + 1);
+		r = td_model_from_blob(bytes, (size_t)part, &profile->models[m]);
+		if (r)
+			return td_err_set(err, r, "model %u is damaged", m + 1);
+		if (profile->models[m].predictor.inputs != TD_MUDI_INPUTS)
+			return td_err_set(err, -EINVAL,
+				"model %u has %u inputs: expected %u, which are the layers and the "
+				"batch",
+				m + 1, profile->models[m].predictor.inputs, TD_MUDI_INPUTS);
+		bytes += part;
+		size -= (size_t)part;
+	}
+	return size ? td_err_set(err, -EINVAL, "%zu bytes follow its models", size) : 0;
+}
+
+int td_service_profile_from_bytes(
+	const void *bytes, size_t size, struct td_service_profile *ret_profile, struct td_err *err)
+{
+	struct td_service_profile profile = {0};
+	uint64_t words[W_HEADER];
+	int r;
+
+	if (size < HEADER_BYTES)
+		return td_err_set(err, -EINVAL, "it is no profile of a service");
+	memcpy(words, bytes, sizeof(words));
+	if ((le64toh(words[W_MAGIC]) & ~0xffffull) != MAGIC)
+		return td_err_set(err, -EINVAL, "it is no profile of a service");
+	if (le64toh(words[W_MAGIC]) != (MAGIC | VERSION))
+		return td_err_set(err, -EINVAL, "it has version %u: expected %u",
+			(unsigned)(le64toh(words[W_MAGIC]) & 0xffff), VERSION);
+	memcpy(profile.gpu, &words[W_GPU], sizeof(profile.gpu));
+	profile.curve_count = le64toh(words[W_CURVES]);
+	read_errors(words, &profile);
+	if (!memchr(profile.gpu, 0, sizeof(profile.gpu)) || !read_batches(words, &profile))
+		return td_err_set(err, -EINVAL, "its GPU or its batches are damaged");
+	r = read_models(
+		(const char *)bytes + HEADER_BYTES, size - HEADER_BYTES, words, &profile, err);
+	if (r)
+		td_service_profile_deinit(&profile);
+	else
+		*ret_profile = profile;
+	return r;
+}
+
+/* Reads all of a regular file: its size is checked before anything is allocated. */
+static int read_all(int fd, char **ret_bytes, size_t *ret_size, struct td_err *err)
+{
+	struct stat st;
+	size_t size = 0;
+	char *bytes;
+
+	if (fstat(fd, &st) < 0)
+		return td_err_set(err, -errno, "%s", strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return td_err_set(err, -EINVAL, "it is no regular file");
+	if (st.st_size > (off_t)TD_PROFILE_BYTES_MAX)
+		return td_err_set(err, -EFBIG, "it has more than %u bytes", TD_PROFILE_BYTES_MAX);
+	bytes = malloc((size_t)st.st_size + 1);
+	if (!bytes)
+		return td_err_set(err, -ENOMEM, "%s", strerror(ENOMEM));
+	while (size < (size_t)st.st_size) {
+		ssize_t n = read(fd, bytes + size, (size_t)st.st_size - size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		size += (size_t)n;
+	}
+	*ret_bytes = bytes;
+	*ret_size = size;
+	return 0;
+}
+
+int td_service_profile_load(
+	int folder_fd, const char *file, struct td_service_profile *ret_profile, struct td_err *err)
+{
+	int fd = openat(folder_fd, file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW), r;
+	char *bytes = NULL;
+	size_t size = 0;
+
+	if (fd < 0)
+		return td_err_set(err, -errno, "%s", strerror(errno));
+	r = read_all(fd, &bytes, &size, err);
+	close(fd);
+	if (!r)
+		r = td_service_profile_from_bytes(bytes, size, ret_profile, err);
+	free(bytes);
+	return r;
+}
+
+int td_profile_check_name(const char *name, struct td_err *err)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789._+-";
+
+	if (*name && *name != '.' && !name[strspn(name, allowed)] && strlen(name) < 64)
+		return 0;
+	return td_err_expected(err, -EINVAL, name,
+		"a service's name of at most 63 letters, digits and . _ + -, not a dot first");
+}

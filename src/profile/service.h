@@ -1,0 +1,79 @@
+/*
+ * The profile of a service: its latency curves as a campaign has learnt them, in a file.
+ *
+ * Purpose. A campaign measures a service with several batches, shares of the SMs and
+ * neighbours, and learns four models (policy/algo/fit/mudi_curve.h). The daemon reads them when the
+ * service comes, and Mudi tunes by them. A curve holds for one kind of GPU and for the batches that
+ * were measured, so the file says both.
+ *
+ * Layout. All are little-endian 64-bit words; a double is stored by its bits.
+ *
+ *     word 0      0x7464007072660000 ("td", "prf") + version, 1 so far
+ *     1 to 8      name of the GPU, padded with zeros
+ *     9, 10       smallest and largest batch measured
+ *     11          number of curves measured
+ *     12 to 15    error of each model, root mean square over neighbours left out; 0: not known
+ *     16 to 19    bytes of each model
+ *     then        the four models (blob.h): slope left and right of the knee, knee's share, latency
+ *
+ * Invariants
+ * - what was written reads as the same profile;
+ * - parsing trusts nothing. An error leaves *ret_profile as it was;
+ * - a profile that was read has four models of TD_MUDI_INPUTS inputs that passed
+ *   td_predictor_check(), and batches from 1 to TD_PROFILE_BATCH_MAX.
+ *
+ * tests/fuzz/fuzz_profile.c gives it bytes of any kind.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "policy/algo/fit/mudi_curve.h"
+#include "profile/model.h"
+
+struct td_err;
+
+/* A file of NAME is NAME with this at its end. */
+#define TD_PROFILE_SUFFIX    ".profile"
+#define TD_PROFILE_BYTES_MAX (8u << 20)
+#define TD_PROFILE_BATCH_MAX 65536u
+
+enum td_profile_model {
+	TD_PROFILE_LEFT_SLOPE,
+	TD_PROFILE_RIGHT_SLOPE,
+	TD_PROFILE_KNEE_SHARE,
+	TD_PROFILE_KNEE_LATENCY,
+	TD_PROFILE_MODELS,
+};
+
+struct td_service_profile {
+	char gpu[64]; /* its name, as the driver tells it */
+	uint32_t batch_min, batch_max;
+	uint64_t curve_count;
+	double error[TD_PROFILE_MODELS];
+	struct td_model models[TD_PROFILE_MODELS];
+};
+
+void td_service_profile_deinit(struct td_service_profile *profile);
+
+/* The models as Mudi uses them; they point into the profile. */
+struct td_mudi_service td_service_profile_curves(const struct td_service_profile *profile);
+
+/* *ret_bytes is the caller's to free. Returns 0 or -ENOMEM. */
+int td_service_profile_to_bytes(
+	const struct td_service_profile *profile, void **ret_bytes, size_t *ret_size);
+
+/* Returns 0; -EINVAL with a sentence: no profile, or not of this version; -ENOMEM. */
+int td_service_profile_from_bytes(
+	const void *bytes, size_t size, struct td_service_profile *ret_profile, struct td_err *err);
+
+/* Reads a file. Returns 0, or -errno with a sentence; -EFBIG: more than TD_PROFILE_BYTES_MAX. */
+int td_service_profile_load(int folder_fd, const char *file, struct td_service_profile *ret_profile,
+	struct td_err *err);
+
+/*
+ * Can a service of that name have a file? A name of letters, digits and ". _ + -" can, unless it
+ * begins with a dot.
+ */
+int td_profile_check_name(const char *name, struct td_err *err);

@@ -1,0 +1,179 @@
+/* A directory of profiles as the daemon keeps it, and what policies are shown of it. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "unit/daemon/node_world.h"
+#include "unit/profile/made_profile.h"
+
+#include "daemon/model/profiles.h"
+
+static char folder[] = "/tmp/tandem-profiles-XXXXXX", path[96];
+static struct td_service_page page;
+static unsigned reports;
+static char last[256];
+
+static void note(void *arg, const char *sentence)
+{
+	(void)arg;
+	reports++;
+	snprintf(last, sizeof(last), "%s", sentence);
+}
+
+static const char *at(const char *file)
+{
+	snprintf(path, sizeof(path), "%s/%s", folder, file);
+	return path;
+}
+
+static void write_bytes(const char *to, const void *bytes, size_t size)
+{
+	FILE *file = fopen(to, "w");
+
+	if (!file || fwrite(bytes, 1, size, file) != size || fclose(file))
+		abort();
+}
+
+static void write_profile(const char *file, const char *gpu, double latency_s)
+{
+	struct td_service_profile made = make_profile(gpu, latency_s);
+	void *bytes;
+	size_t size;
+
+	CHECK_EQ(td_service_profile_to_bytes(&made, &bytes, &size), 0);
+	/* Another file in its place, as a campaign writes it. */
+	write_bytes(at("new"), bytes, size);
+	free(bytes);
+	char from[sizeof(path)];
+
+	memcpy(from, path, sizeof(from));
+	CHECK_EQ(rename(from, at(file)), 0);
+}
+
+static void make_folder(void)
+{
+	memcpy(folder + strlen(folder) - 6, "XXXXXX", 6);
+	CHECK(mkdtemp(folder) != NULL);
+	reports = 0;
+}
+
+static void remove_folder(void)
+{
+	static const char *const files[] = {"api.profile", "bad.profile", "x y.profile", "readme"};
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		(void)unlink(at(files[i]));
+	CHECK_EQ(rmdir(folder), 0);
+}
+
+TEST(good_files_are_read_and_bad_ones_are_reported_once)
+{
+	struct td_profiles profiles;
+	struct td_profile_entry *entry;
+
+	make_folder();
+	write_profile("api.profile", "Software GPU", 0.02);
+	write_bytes(at("bad.profile"), "nonsense", 8);
+	write_bytes(at("readme"), "nonsense", 8);
+	td_profiles_init(&profiles, note, NULL);
+	td_profiles_open(&profiles, folder);
+	CHECK_EQ(profiles.good_count, 1);
+	CHECK_EQ(reports, 1);
+	CHECK(strstr(last, "\"bad.profile\" cannot be used: it is no profile"));
+	CHECK(!td_profiles_take(&profiles, "bad") && !td_profiles_take(&profiles, "none"));
+	CHECK(!td_profiles_take(&profiles, "../api") && reports == 1);
+	entry = td_profiles_take(&profiles, "api");
+	CHECK(entry && !strcmp(entry->learnt.gpu, "Software GPU"));
+	td_profiles_drop(entry);
+	write_bytes(at("x y.profile"), "nonsense", 8);
+	td_profiles_open(&profiles, "none");
+	CHECK_EQ(profiles.good_count, 0);
+	CHECK(!td_profiles_take(&profiles, "api"));
+	td_profiles_open(&profiles, folder);
+	CHECK(reports == 3);
+	td_profiles_open(&profiles, "/nowhere/at/all");
+	CHECK(strstr(last, "\"/nowhere/at/all\" cannot be used: No such file"));
+	td_profiles_deinit(&profiles);
+	remove_folder();
+}
+
+TEST(a_new_file_is_used_from_then_on_and_the_old_profile_lives_as_long_as_its_user)
+{
+	const double layers[TD_MUDI_LAYERS] = {0};
+	struct td_profile_entry *before, *after;
+	struct td_profiles profiles;
+
+	make_folder();
+	write_profile("api.profile", "Software GPU", 0.02);
+	td_profiles_init(&profiles, note, NULL);
+	td_profiles_open(&profiles, folder);
+	before = td_profiles_take(&profiles, "api");
+	write_profile("api.profile", "Software GPU", 0.05);
+	after = td_profiles_take(&profiles, "api");
+	CHECK(before && after && before != after);
+	CHECK(td_mudi_curve(&before->curves, layers, 8).knee_y < 0.03);
+	CHECK(td_mudi_curve(&after->curves, layers, 8).knee_y > 0.04);
+	CHECK(td_profiles_take(&profiles, "api") == after);
+	CHECK_EQ(profiles.good_count, 1);
+	td_profiles_drop(before);
+	td_profiles_drop(after);
+	/* It is gone: who uses it keeps it. */
+	CHECK_EQ(unlink(at("api.profile")), 0);
+	CHECK(!td_profiles_take(&profiles, "api"));
+	CHECK(td_mudi_curve(&after->curves, layers, 8).knee_y > 0.04);
+	td_profiles_drop(after);
+	CHECK(symlink("/etc/passwd", at("api.profile")) == 0);
+	CHECK(!td_profiles_take(&profiles, "api"));
+	td_profiles_deinit(&profiles);
+	remove_folder();
+}
+
+static void say_service(struct fake *f, const char *name)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_service};
+
+	snprintf(msg.service.name, sizeof(msg.service.name), "%s", name);
+	CHECK_EQ(td_node_message(&w.node, f->process, &msg, w.now), 0);
+}
+
+TEST(policies_see_the_curves_of_a_service_on_its_gpu_and_the_layers_of_training)
+{
+	struct fake *api, *training;
+
+	make_folder();
+	begin();
+	api = program(0, "api", MIB);
+	training = program(1, "train", MIB);
+	write_profile("api.profile", w.node.gpus[0].name, 0.02);
+	CHECK(!(w.node.options.has & TD_HAS(PROFILES)));
+	CHECK_EQ(td_options_set(&w.node.options, "profiles", folder, NULL), 0);
+	td_node_options_changed(&w.node, w.now, "profiles");
+	CHECK(w.node.options.has & TD_HAS(PROFILES));
+	training->process->service_page = &page;
+	say_service(api, "api");
+	(void)td_node_step(&w.node, w.now);
+	CHECK(w.node.views[0].has & TD_HAS(PROFILES));
+	CHECK(w.node.views[0].profile && w.node.views[0].profile->service);
+	/* It has told no layers. */
+	CHECK(!w.node.views[1].profile);
+	atomic_store(&page.layers[1], 7);
+	(void)td_node_step(&w.node, w.now);
+	CHECK(w.node.views[1].profile && !w.node.views[1].profile->service);
+	CHECK(w.node.views[1].profile->layers[1] > 6.5 && w.node.views[1].profile->layers[1] < 7.5);
+	/* Measured on another GPU. */
+	write_profile("api.profile", "GPU of another kind", 0.02);
+	say_service(api, "api");
+	(void)td_node_step(&w.node, w.now);
+	CHECK(!w.node.views[0].profile);
+	/* The directory has gone: a service keeps what it has. */
+	write_profile("api.profile", w.node.gpus[0].name, 0.02);
+	say_service(api, "api");
+	CHECK_EQ(td_options_set(&w.node.options, "profiles", "none", NULL), 0);
+	td_node_options_changed(&w.node, w.now, "profiles");
+	(void)td_node_step(&w.node, w.now);
+	CHECK(!(w.node.options.has & TD_HAS(PROFILES)));
+	CHECK(w.node.views[0].profile && w.node.views[0].profile->service);
+	td_node_deinit(&w.node);
+	remove_folder();
+}
