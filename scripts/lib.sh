@@ -37,3 +37,16 @@ build_packages="$build_packages zlib1g-dev libncurses-dev libmicrohttpd-dev"
 test_packages="$build_packages clang libclang-rt-14-dev binutils musl-tools mandoc libblas-dev"
 test_packages="$test_packages libsqlite3-dev libsvm-dev tmux python3-prometheus-client"
 test_packages="$test_packages protobuf-c-compiler libprotobuf-c-dev"
+
+# Debian's package would start a server: of it only promtool is taken, into build-promtool.
+need_promtool() {
+	! command -v promtool >/dev/null && [ ! -x build-promtool/usr/bin/promtool ] || return 0
+	mkdir -p build-promtool
+	(
+		cd build-promtool
+		apt-get download -q prometheus || {
+			apt-get update -q && apt-get download -q prometheus
+		}
+		dpkg-deb -x prometheus_*.deb . && rm prometheus_*.deb
+	) >/dev/null 2>&1
+}

@@ -84,9 +84,60 @@ def dashboards_and_alerts_use_metrics_that_exist():
     assert len(ids) == len(set(ids))
 
 
+def promtool(*arguments, **extra):
+    """Prometheus' own checker: in the path, or where scripts/test puts it."""
+    found = shutil.which("promtool") or f"{ROOT}/build-promtool/usr/bin/promtool"
+    if not os.path.exists(found):
+        raise Skip("promtool is not here: scripts/test fetches Debian's")
+    done = subprocess.run([found, *arguments], capture_output=True, text=True, timeout=DEADLINE_S,
+                          **extra)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def promtool_reads_metrics():
+    with World() as world:
+        program = world.start(TANDEM, "run", "--mem", "200m", "--", TRAIN, *FOREVER)
+        until(lambda: world.jobs() and "gpu" in world.jobs()[0], "the job uses a GPU")
+        text = world.call(TANDEM, "metrics").stdout
+        program.kill()
+        program.communicate()
+    said = promtool("check", "metrics", input=text)
+    assert not said.strip(), said
+
+
+def each_alert_fires_when_it_should():
+    alerts = re.findall(r"alert: (\w+)", source("packaging/prometheus/tandem.rules.yml"))
+    tests = source("packaging/prometheus/tandem.test.yml")
+    assert all(f"alertname: {alert}," in tests for alert in alerts), "an alert has no test"
+    assert f"value: {len(alerts)}" in tests, "not all of them fire in the test"
+    folder = f"{ROOT}/packaging/prometheus"
+    promtool("check", "rules", f"{folder}/tandem.rules.yml")
+    promtool("test", "rules", f"{folder}/tandem.test.yml")
+
+
+def promtool_reads_each_query_of_the_dashboard():
+    dashboard = json.loads(source("packaging/grafana/tandem.json"))
+    queries = [t["expr"] for p in dashboard["panels"] for t in p["targets"]]
+    for variable, value in (("$node", ".*"), ("$gpu", ".*"), ("$__rate_interval", "5m")):
+        queries = [query.replace(variable, value) for query in queries]
+    assert len(queries) > 15 and not any("$" in query for query in queries), queries
+    rules = {"groups": [{"name": "dashboard", "rules": [
+        {"record": f"query:{i}", "expr": query} for i, query in enumerate(queries)]}]}
+    # JSON is YAML.
+    with tempfile.NamedTemporaryFile("w", suffix=".yml") as f:
+        json.dump(rules, f)
+        f.flush()
+        said = promtool("check", "rules", f.name)
+    assert f"{len(queries)} rules found" in said, said
+
+
 run_cases([
     names_end_with_their_unit,
     another_parser_reads_it,
     without_a_daemon_there_is_no_text,
     dashboards_and_alerts_use_metrics_that_exist,
+    promtool_reads_metrics,
+    each_alert_fires_when_it_should,
+    promtool_reads_each_query_of_the_dashboard,
 ], at_once=2)

@@ -3,6 +3,7 @@
 The daemon is a fake one, which gives orders at will. TANDEM_SUPERVISE_KILLS: how often something
 is killed at random (12), TANDEM_SUPERVISE_SEED: of what. TAP on stdout; argument: the build.
 """
+import collections
 import random
 import socket
 import struct
@@ -347,7 +348,7 @@ exit 3
 
 
 def kill_one(seed):
-    """Kills the supervisor, the program, the witness or the daemon at some moment."""
+    """Kills the supervisor, the program, the witness or the daemon at some moment. Says whom."""
     dice = random.Random(seed)
     lock = f"{world.directory}/lock{seed}"
     with Run(world, FAILURE, "bash", "-c", LOCKED, lock, env={"TANDEM_SOCKET": daemon.path}) as it:
@@ -378,6 +379,7 @@ def kill_one(seed):
         until(lambda: not any(map(is_alive, pids)), f"the program is dead: {seed} {victim}")
         until(lambda: not processes_of(it.pid), f"nothing is left: {seed} {victim}")
     os.unlink(lock)
+    return victim
 
 
 def kill_children(supervisor, is_witness):
@@ -393,8 +395,9 @@ def kill_children(supervisor, is_witness):
 
 def kills_leave_no_orphan_and_no_double():
     first = int(os.environ.get("TANDEM_SUPERVISE_SEED", "1"))
-    for seed in range(first, first + int(os.environ.get("TANDEM_SUPERVISE_KILLS", "12"))):
-        kill_one(seed)
+    seeds = range(first, first + int(os.environ.get("TANDEM_SUPERVISE_KILLS", "12")))
+    victims = collections.Counter(map(kill_one, seeds))
+    say("# " + ", ".join(f"{victim} {count}" for victim, count in sorted(victims.items())))
 
 
 with World() as world:

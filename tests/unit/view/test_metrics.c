@@ -104,6 +104,30 @@ TEST(rows_beyond_the_bound_are_counted)
 	CHECK_EQ(count("\ntandem_job_running{"), TD_METRICS_JOBS_MAX);
 }
 
+/* However many processes there are, and all figures of all of them are known. */
+TEST(series_of_a_node_are_bounded)
+{
+	struct td_msg_job *j;
+	unsigned lines, families;
+
+	begin();
+	for (uint32_t i = 0; i < 4 * TD_METRICS_JOBS_MAX; i++) {
+		j = job(i + 1, "a");
+		j->metered = 1;
+		j->overhead_bytes = j->limit_bytes = j->soft_bytes = j->gpu_time_ns = 1;
+		j->duty_ppm = j->sm_share_ppm = j->step_sure_ppm = 1;
+		j->step_ns = j->p50_ns = j->p99_ns = j->objective_ns = j->batch = 1;
+		strcpy(j->service, "s");
+	}
+	end();
+	lines = count("\ntandem_job_") + count("\ntandem_service_");
+	families = count("# TYPE tandem_job_") + count("# TYPE tandem_service_");
+	CHECK(families > 30);
+	CHECK_EQ(lines, families * TD_METRICS_JOBS_MAX);
+	CHECK(has("tandem_jobs_left_out 1500"));
+	CHECK(text.length < (4u << 20));
+}
+
 TEST(no_two_series_have_the_same_labels)
 {
 	begin();
