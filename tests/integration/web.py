@@ -13,12 +13,12 @@ WEB = f"{BUILD}/src/web/tandem-web"
 class Server:
     """tandem web of a world, with its address and token."""
 
-    def __init__(self, world, *options):
+    def __init__(self, world, *options, **extra):
         if not os.path.exists(WEB):
             raise Skip("tandem-web was not built: libmicrohttpd is not here")
         self.process = subprocess.Popen(
             [TANDEM, "web", "-d", "200ms", *options], env=world.environment,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **extra)
         self.url = self.process.stdout.readline().strip()
         assert self.url, self.process.stderr.read()
         self.token = self.url[-32:]
@@ -60,7 +60,7 @@ class Stream:
                                 headers={"Authorization": f"Bearer {server.token}"})
         self.response = self.connection.getresponse()
         assert self.response.status == 200, self.response.status
-        self.fields = None
+        self.fields, self.text = None, ""
 
     def next(self):
         """(name, value)"""
@@ -70,14 +70,19 @@ class Stream:
         assert name.startswith("event: ") and data.startswith("data: "), (name, data)
         return name[7:], json.loads(data[6:])
 
-    def jobs(self):
-        """The rows of the next round, as objects."""
+    def round(self):
+        """The rows of the next round, as objects: {"jobs": [...], "others": [...]}."""
         while True:
             name, value = self.next()
+            self.text += json.dumps(value)
             if name == "hello":
                 self.fields = value["fields"]
             if name == "round":
-                return [dict(zip(self.fields["job"], row)) for row in value["jobs"]]
+                return {of: [dict(zip(self.fields[field], row)) for row in value[of]]
+                        for of, field in (("jobs", "job"), ("others", "others"))}
+
+    def jobs(self):
+        return self.round()["jobs"]
 
 
 def start(world, name, *options):
@@ -197,6 +202,47 @@ def the_stream_follows_the_daemon():
         server.end()
 
 
+def other_users_jobs_are_sums():
+    """The daemon is root's, and so is a job; the page is another user's, who has one as well."""
+    if os.getuid():
+        raise Skip("only root has another user")
+    other = {"user": 65534, "group": 65534, "extra_groups": []}
+    with World() as world:
+        # It may use the software GPU as well.
+        os.chmod(world.directory, 0o711)
+        subprocess.run(["chmod", "-R", "a+rwX", f"{world.directory}/gpu"], check=True)
+        programs = [start(world, "secret", "--mem", "90m")]
+        until(lambda: any("limit_bytes" in job for job in world.jobs()), "root's job is there")
+        try:
+            programs.append(subprocess.Popen(
+                [SOFTGPU, "run", "--", TANDEM, "run", "--name", "own", "--", TRAIN, *FOREVER],
+                env=world.environment, stdout=subprocess.DEVNULL, **other))
+        except PermissionError as why:
+            end_all(*programs)
+            raise Skip(f"the other user may not read the build: {why}") from why
+        until(lambda: sum("gpu" in job for job in world.jobs()) == 2, "both are there")
+        secret = next(job for job in world.jobs() if job["name"] == "secret")
+        server = Server(world, **other)
+        stream = Stream(server)
+        until(lambda: len(stream.round()["jobs"]) == 1, "its own job is on the page")
+        seen = stream.round()
+        assert [job["name"] for job in seen["jobs"]] == ["own"], seen
+        assert [(o["gpu"], o["processes"]) for o in seen["others"]] == [(0, 1)], seen
+        assert seen["others"][0]["demanded"] == secret["demanded_bytes"], seen
+        # Nothing tells the name, the id or the pid: neither rounds nor events nor metrics.
+        metrics = server.ask("/metrics")[1]
+        assert "tandem_others_processes{" in metrics, metrics
+        for text in (stream.text, metrics):
+            assert "secret" not in text and secret["job"] not in text, text
+            assert f'"{secret["pid"]}"' not in text, text
+        for verb in ("explain", "pause", "resume", "evict", "restart"):
+            for job in (secret["job"], "secret", str(secret["pid"])):
+                assert server.do(verb, job)[0] == 404, (verb, job)
+        assert states(world)["secret"] != "paused" and programs[0].poll() is None
+        end_all(*programs)
+        server.end()
+
+
 def who_does_not_read_holds_up_nobody():
     with World() as world:
         program = start(world, "one")
@@ -286,6 +332,7 @@ run_cases([
     a_token_may_live_in_a_file,
     a_unix_socket_is_its_users_alone,
     the_stream_follows_the_daemon,
+    other_users_jobs_are_sums,
     who_does_not_read_holds_up_nobody,
     a_page_shows_jobs_pauses_and_evicts_one,
 ], at_once=3)
