@@ -157,6 +157,41 @@ static unsigned draw_share(struct td_canvas *canvas, unsigned row, unsigned at, 
 	return at + width + 5;
 }
 
+/* Writes a text that fits; returns the column behind it. */
+static unsigned put_fact(
+	struct td_canvas *canvas, unsigned row, unsigned at, enum td_style style, const char *text)
+{
+	unsigned len = (unsigned)strlen(text);
+
+	if (at + len > canvas->columns)
+		return at;
+	return td_canvas_text(canvas, row, at, len, style, text) + 2;
+}
+
+static void draw_facts(
+	const struct td_msg_gpu *gpu, unsigned row, unsigned at, struct td_canvas *canvas)
+{
+	char text[TEXT_MAX], took[32];
+
+	if (*gpu->holder) {
+		snprintf(text, sizeof(text), "runs %.20s", gpu->holder);
+		at = put_fact(canvas, row, at, TD_STYLE_RUNS, text);
+	}
+	if (gpu->handover_ns) {
+		snprintf(text, sizeof(text), "hand-over %s",
+			td_format_duration(took, sizeof(took), gpu->handover_ns));
+		at = put_fact(canvas, row, at, TD_STYLE_DIM, text);
+	}
+	if (gpu->known & TD_GPU_KNOWS_TEMPERATURE) {
+		snprintf(text, sizeof(text), "%u C", gpu->temperature_c);
+		at = put_fact(canvas, row, at, TD_STYLE_DIM, text);
+	}
+	if (gpu->known & TD_GPU_KNOWS_POWER) {
+		snprintf(text, sizeof(text), "%u W", gpu->power_mw / 1000);
+		(void)put_fact(canvas, row, at, TD_STYLE_DIM, text);
+	}
+}
+
 static void draw_gpu(const struct td_screen *screen, const struct td_snapshot *s,
 	const struct td_msg_gpu *gpu, const struct layout *l, unsigned row,
 	struct td_canvas *canvas)
@@ -178,7 +213,7 @@ static void draw_gpu(const struct td_screen *screen, const struct td_snapshot *s
 		at = draw_share(
 			canvas, row, at, bar, "busy ", td_snapshot_use(s, gpu), TD_STYLE_RUNS);
 	at = draw_share(canvas, row, at + 1, bar, "memory ", part_of(used, total),
-		part_of(used, total) > NEARLY_FULL ? TD_STYLE_BAD : TD_STYLE_RUNS);
+		part_of(used, total) > NEARLY_FULL ? TD_STYLE_WAITS : TD_STYLE_RUNS);
 	format_of(text, sizeof(text), used, total);
 	td_canvas_text(canvas, row, at + 1, 18, TD_STYLE_PLAIN, text);
 	if (l->gpu_lines < 2)
@@ -186,26 +221,7 @@ static void draw_gpu(const struct td_screen *screen, const struct td_snapshot *s
 	if (curve)
 		td_canvas_curve(canvas, row + 1, 4, name + bar + 10, TD_STYLE_RUNS, curve->values,
 			curve->count);
-	at = 5 + name + bar + 11;
-	if (*gpu->holder) {
-		snprintf(text, sizeof(text), "runs %.20s  ", gpu->holder);
-		at = td_canvas_text(canvas, row + 1, at, canvas->columns - at, TD_STYLE_RUNS, text);
-	}
-	if (gpu->handover_ns && at < canvas->columns) {
-		char took[32];
-
-		snprintf(text, sizeof(text), "hand-over %s  ",
-			td_format_duration(took, sizeof(took), gpu->handover_ns));
-		at = td_canvas_text(canvas, row + 1, at, canvas->columns - at, TD_STYLE_DIM, text);
-	}
-	if (gpu->known & TD_GPU_KNOWS_TEMPERATURE && at < canvas->columns) {
-		snprintf(text, sizeof(text), "%u C  ", gpu->temperature_c);
-		at = td_canvas_text(canvas, row + 1, at, canvas->columns - at, TD_STYLE_DIM, text);
-	}
-	if (gpu->known & TD_GPU_KNOWS_POWER && at < canvas->columns) {
-		snprintf(text, sizeof(text), "%u W", gpu->power_mw / 1000);
-		td_canvas_text(canvas, row + 1, at, canvas->columns - at, TD_STYLE_DIM, text);
-	}
+	draw_facts(gpu, row + 1, 5 + name + bar + 11, canvas);
 }
 
 /* -- the table -- */
@@ -292,10 +308,14 @@ static void draw_job(const struct td_screen *screen, const struct td_snapshot_jo
 		enum td_jobs_column column = (enum td_jobs_column)i;
 		char text[TD_JOBS_CELL];
 
-		if (l->shows[i])
-			put_cell(canvas, l, row, column,
-				selected ? TD_STYLE_SELECTED : style_in(job, column, style),
-				td_jobs_cell(text, job, column));
+		if (!l->shows[i])
+			continue;
+		td_jobs_cell(text, job, column);
+		put_cell(canvas, l, row, column,
+			selected ? TD_STYLE_SELECTED
+			: *text  ? style_in(job, column, style)
+				 : TD_STYLE_DIM,
+			text);
 	}
 }
 

@@ -66,7 +66,8 @@ static void note_restart(struct td_node *node, const struct td_supervisor *s, ui
 
 	snprintf(detail, sizeof(detail), "%u restart%s so far", restarts(s),
 		restarts(s) == 1 ? "" : "s");
-	td_node_job_event(node, TD_EVENT_RESTARTED, s->uid, s->job, s->name, now_ns, detail);
+	td_node_job_event(node, TD_EVENT_RESTARTED, s->uid, s->job, *s->name ? s->name : s->job,
+		now_ns, detail);
 }
 
 int td_supervisors_say(struct td_node *node, struct td_supervisor **supervisor, void *peer,

@@ -9,7 +9,7 @@ const ASK_MS = 4000;
 
 const charts = {
 	p99: {
-		title: "P99, and its objective",
+		title: "P99, and its SLO",
 		value: (p) => p.p99,
 		text: duration,
 		max: null,
@@ -63,9 +63,9 @@ const facts = [
 	["service", (r) => r.service || null],
 	["requests a second", (r) => (r.rate === null ? null : count(r.rate))],
 	["requests waiting", (r) => (r.service ? count(r.queued) : null)],
-	["half of them within", (r) => (r.p50 === null ? null : duration(r.p50))],
-	["99% within", (r) => (r.p99 === null ? null : duration(r.p99))],
-	["objective", (r) => (r.slo === null ? null : duration(r.slo))],
+	["P50", (r) => (r.p50 === null ? null : duration(r.p50))],
+	["P99", (r) => (r.p99 === null ? null : duration(r.p99))],
+	["SLO", (r) => (r.slo === null ? null : duration(r.slo))],
 	["batch", (r) => (r.batch ? count(r.batch) : null)],
 	["memory", (r) => size(r.memory)],
 	["limit", (r) => (r.hard ? size(r.hard) : null)],
@@ -328,7 +328,7 @@ function eventRow(event, model) {
 	]
 		.filter(Boolean)
 		.join(", ");
-	const who = event.name || (event.pid ? String(event.pid) : "");
+	const who = event.name || (event.pid ? String(event.pid) : event.job);
 	return make(
 		"li",
 		{},
