@@ -49,6 +49,8 @@ TEST(who_was_never_let_in_says_first_that_all_is_there)
 
 	both_had_turns();
 	third = program(2, "third", 8 * MIB);
+	third->slot[0].resident = 8 * MIB;
+	fake_memory(&w, third, 0);
 	fake_want(&w, third);
 	third->slow = true;
 	for (unsigned i = 0; i < 4; i++) {
@@ -75,6 +77,19 @@ TEST(memory_that_has_left_is_waited_for)
 	other->slow = false;
 	settle(&w);
 	CHECK(is_open(other));
+}
+
+/* It may be back, and not within reach yet: only a fill tells. */
+TEST(memory_that_has_left_and_is_back_is_waited_for)
+{
+	both_had_turns();
+	other->slow = true;
+	other->slot[0].resident = 4 * MIB;
+	fake_memory(&w, other, 0);
+	other->slot[0].resident = 8 * MIB;
+	fake_memory(&w, other, 0);
+	the_turn_ends();
+	CHECK(!is_open(other));
 }
 
 TEST(a_lower_limit_that_is_not_acknowledged_may_be_moving_memory)
