@@ -61,7 +61,7 @@ static const struct {
  */
 static uint64_t find_context(const void *twin, struct td_context *ret, struct td_gpu_info *ret_gpu)
 {
-	static _Thread_local struct td_context list[TD_CONTEXT_MAX];
+	struct td_context list[TD_CONTEXT_MAX];
 	unsigned count = td_context_list(list, TD_CONTEXT_MAX), found = 0;
 	uint64_t reasons = 0;
 
