@@ -193,6 +193,21 @@ int td_tandem_cluster_submit(struct td_tandem_cluster *c, uint32_t id,
 	return 0;
 }
 
+void td_tandem_place(struct td_tandem_cluster *c, uint32_t id, uint64_t now_ns)
+{
+	struct td_tandem_job *job = &c->jobs[id];
+
+	td_tandem_settle(c, id, now_ns);
+	td_las_start(&c->las, id, now_ns);
+	if (job->guest) {
+		job->index = c->running_count;
+		c->running[c->running_count++] = id;
+		return;
+	}
+	c->used[job->tenant] += job->gpus;
+	c->unheld -= job->gpus;
+}
+
 void td_tandem_stop(struct td_tandem_cluster *c, uint32_t id)
 {
 	struct td_tandem_job *job = &c->jobs[id];
@@ -244,19 +259,27 @@ void td_tandem_act(struct td_tandem_cluster *c, enum td_tandem_verb verb, uint32
 	c->actions[c->action_count++] = (struct td_tandem_action){verb, job};
 }
 
+/* Returns how many actions there are then. */
+static uint32_t hand_over(struct td_tandem_cluster *c, struct td_tandem_action *ret_actions,
+	uint32_t n, uint32_t room)
+{
+	while (n < room && c->action_next < c->action_count)
+		ret_actions[n++] = c->actions[c->action_next++];
+	if (c->action_next == c->action_count)
+		c->action_next = c->action_count = 0;
+	return n;
+}
+
 uint32_t td_tandem_cluster_step(struct td_tandem_cluster *c, uint64_t now_ns,
 	struct td_tandem_action *ret_actions, uint32_t room)
 {
-	uint32_t n = 0;
+	uint32_t n = hand_over(c, ret_actions, 0, room);
 
 	c->now_ns = now_ns;
-	if (c->action_next == c->action_count) {
-		c->action_next = c->action_count = 0;
-		td_las_advance(&c->las, now_ns);
-		td_tandem_start(c, now_ns);
-		td_tandem_move(c, now_ns);
-	}
-	while (n < room && c->action_next < c->action_count)
-		ret_actions[n++] = c->actions[c->action_next++];
-	return n;
+	if (c->action_count)
+		return n;
+	td_las_advance(&c->las, now_ns);
+	td_tandem_start(c, now_ns);
+	td_tandem_move(c, now_ns);
+	return hand_over(c, ret_actions, n, room);
 }

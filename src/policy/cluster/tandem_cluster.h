@@ -71,6 +71,8 @@
 #define TD_TANDEM_ACTIONS  8192u
 #define TD_TANDEM_STRICT   (2 * TD_LAS_LEVELS + 1)
 #define TD_CLUSTER_SERVICE (UINT32_MAX - 1) /* holds a GPU, and is no job */
+#define TD_CLUSTER_ABSENT  (UINT32_MAX - 2) /* likewise, of a node that is not there */
+#define TD_TANDEM_FULL_PPM 10000000u        /* a load that nobody is sent to */
 
 struct td_tandem_cluster_params {
 	struct td_las_params las;
@@ -201,6 +203,23 @@ struct td_tandem_request {
 int td_tandem_cluster_submit(struct td_tandem_cluster *cluster, uint32_t job,
 	const struct td_tandem_request *request, uint64_t now_ns);
 void td_tandem_cluster_finish(struct td_tandem_cluster *cluster, uint32_t job, uint64_t now_ns);
+
+/*
+ * A node is there from the start. When it goes, its jobs wait again: the next steps return them as
+ * TD_TANDEM_PREEMPT. Services keep their GPUs. Returns 0; -EINVAL: there is no such node; -EAGAIN:
+ * actions have to be taken by td_tandem_cluster_step() first.
+ */
+int td_tandem_cluster_node_down(struct td_tandem_cluster *cluster, uint32_t node, uint64_t now_ns);
+int td_tandem_cluster_node_up(struct td_tandem_cluster *cluster, uint32_t node);
+
+/*
+ * Takes over a job that runs already on these GPUs, request->gpus of them, and has had so much GPU
+ * time. No action says so. Errors as td_tandem_cluster_submit(); -EBUSY: it cannot be there, since
+ * a GPU is named twice, is not there, or has somebody whom the job may not be beside.
+ */
+int td_tandem_cluster_adopt(struct td_tandem_cluster *cluster, uint32_t job,
+	const struct td_tandem_request *request, const uint32_t *gpus, uint64_t attained_ns,
+	uint64_t now_ns);
 
 /*
  * Tells the observed speed of a guest of one kind, where 1 is alone, with one other job on its GPU:

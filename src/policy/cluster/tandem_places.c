@@ -74,7 +74,8 @@ struct td_tandem_company td_tandem_company(
 		here.holder = c->service_kind[gpu];
 		here.bytes = c->service_bytes[gpu];
 		here.room = judge == TD_BY_MEAN ? td_tandem_mean_room(c, gpu) : c->rooms[gpu].now;
-	} else if (v->holder[gpu] != TD_NO_JOB && v->holder[gpu] != but) {
+	} else if (v->holder[gpu] != TD_NO_JOB && v->holder[gpu] != but &&
+		   v->holder[gpu] != TD_CLUSTER_ABSENT) {
 		here.holder = c->jobs[v->holder[gpu]].kind;
 		here.bytes = c->jobs[v->holder[gpu]].bytes;
 	}
@@ -117,7 +118,7 @@ bool td_tandem_weigh(const struct td_tandem_cluster *c, uint32_t gpu, uint32_t i
 	struct td_tandem_company here = td_tandem_company(c, gpu, but, judge);
 	double own, loss = 0;
 
-	if (here.count >= c->params.together)
+	if (here.count >= c->params.together || c->gpus.holder[gpu] == TD_CLUSTER_ABSENT)
 		return false;
 	if (c->gpu_bytes && here.bytes + job->bytes > c->gpu_bytes &&
 		(here.count || here.holder != NONE))

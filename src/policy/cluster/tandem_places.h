@@ -49,6 +49,8 @@ void td_tandem_vacate(struct td_tandem_cluster *cluster, uint32_t job);
 /* tandem_queue.c: starts and preempts; tandem_moves.c: moves guests. */
 void td_tandem_start(struct td_tandem_cluster *cluster, uint64_t now_ns);
 void td_tandem_move(struct td_tandem_cluster *cluster, uint64_t now_ns);
+/* A waiting job begins to run on the first GPUs of cluster->choices. */
+void td_tandem_place(struct td_tandem_cluster *cluster, uint32_t job, uint64_t now_ns);
 /* Frees what a running job has. */
 void td_tandem_stop(struct td_tandem_cluster *cluster, uint32_t job);
 void td_tandem_act(struct td_tandem_cluster *cluster, enum td_tandem_verb verb, uint32_t job);

@@ -223,10 +223,7 @@ static enum result start_holder(
 	if (s.found < s.wanted)
 		return NO_PLACE;
 	stop_victims(c, &s);
-	td_tandem_settle(c, id, now_ns);
-	c->used[job->tenant] += job->gpus;
-	c->unheld -= job->gpus;
-	td_las_start(&c->las, id, now_ns);
+	td_tandem_place(c, id, now_ns);
 	td_tandem_act(c, TD_TANDEM_START, id);
 	return STARTED;
 }
@@ -246,10 +243,7 @@ static enum result start_guest(
 	if (s.found < s.wanted)
 		return NO_PLACE;
 	stop_victims(c, &s);
-	td_tandem_settle(c, id, now_ns);
-	c->jobs[id].index = c->running_count;
-	c->running[c->running_count++] = id;
-	td_las_start(&c->las, id, now_ns);
+	td_tandem_place(c, id, now_ns);
 	td_tandem_act(c, TD_TANDEM_START_GUEST, id);
 	return STARTED;
 }
