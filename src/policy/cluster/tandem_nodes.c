@@ -1,4 +1,4 @@
-/* Nodes that go and come, and jobs that run already when a scheduler begins; see tandem_cluster.h. */
+/* Nodes that go and come, and jobs that ran before their scheduler; see tandem_cluster.h. */
 #include <errno.h>
 
 #include "policy/cluster/tandem_places.h"
