@@ -5,18 +5,20 @@ TANDEM_MOVES: how many moves in all (200); TANDEM_MOVES_SEED: of what, and when.
 """
 import random
 import struct
+import threading
 
 from world import *
 
 PROGRAM = f"{BUILD}/tests/integration/migrate_test"
 MOVES = int(os.environ.get("TANDEM_MOVES", "200"))
+KILLS = MOVES // 10
 SEED = int(os.environ.get("TANDEM_MOVES_SEED", "1"))
 # A program that has this stays where it is; and the words of tandem for it.
 BLOCKED = {"pool": "memory pools", "managed": "unified memory", "graph": "graphs",
            "array": "arrays", "variable": "variables", "two": "several GPUs", "vmm": "maps memory",
            "pinned": "registered memory"}
 # The words for a move that was asked for at a moment that did not suit.
-FOR_NOW = ("did not end in time", "is moving already", "it is on that GPU")
+FOR_NOW = ("did not end in time", "is moving already", "it is on that GPU", "found no room")
 
 
 class Program:
@@ -98,6 +100,36 @@ def many_moves_at_random_moments():
         say(f"# {moved} moves, {refused} refused for the moment")
 
 
+def begin_move(program, to):
+    thread = threading.Thread(target=program.move, args=[to])
+    thread.start()
+    return thread
+
+
+def kills_of_program_and_daemon_at_random_moments_of_a_move():
+    """Nothing is left of a killed program; another one lives on, and its words are right."""
+    chance = random.Random(SEED)
+    with World("--gpus", "3") as world:
+        survivor = Program(world, 7)
+        for i in range(KILLS):
+            victim = Program(world, chance.randrange(1 << 30))
+            move = begin_move(victim, 1 + chance.randrange(2))
+            time.sleep(chance.random() / 12)
+            os.kill(victim.pid(), signal.SIGKILL)
+            victim.process.communicate()
+            move.join()
+            move = begin_move(survivor, chance.randrange(3))
+            time.sleep(chance.random() / 16)
+            if i % 3 == 0:
+                os.kill(world.daemon_pid(), signal.SIGKILL)
+                move.join()
+                world.call(TANDEM, "run", "--", "true")  # starts another daemon
+            move.join()
+            survivor.goes_on()
+        survivor.end()
+        nothing_is_left(world)
+
+
 def what_cannot_move_stays_and_says_why():
     with World("--gpus", "2") as world:
         for blocked, words in BLOCKED.items():
@@ -123,4 +155,5 @@ def wrong_orders_are_refused():
 
 
 run_cases([a_program_lives_on_another_gpu, many_moves_at_random_moments,
+           kills_of_program_and_daemon_at_random_moments_of_a_move,
            what_cannot_move_stays_and_says_why, wrong_orders_are_refused])
