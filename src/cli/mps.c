@@ -114,12 +114,16 @@ static bool has_starting(const struct gpus *gpus)
 {
 	for (uint32_t i = 0; i < gpus->count; i++)
 		if (!strcmp(gpus->gpu[i].state, "starting") ||
-			!strcmp(gpus->gpu[i].state, "stopping"))
+			!strcmp(gpus->gpu[i].state, "stopping") ||
+			!strcmp(gpus->gpu[i].state, "fault"))
 			return true;
 	return false;
 }
 
-/* The list once no control daemon is starting any more, or has taken too long for that. */
+/*
+ * The list once no control daemon is starting any more, or has taken too long for that. One in
+ * fault is about to be started anew.
+ */
 static bool list_started(struct gpus *gpus)
 {
 	const struct td_msg list = {.type = TD_MSG_TYPE_list_gpus};

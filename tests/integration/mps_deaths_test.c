@@ -66,12 +66,15 @@ static void serve(void)
 {
 	CUfunction nap;
 
+	int shares = 0;
+
 	open_gpu();
+	must(cuDeviceGetAttribute(&shares, 133, 0)); /* MPS_ENABLED */
 	nap = load(kernels_ptx, "nap");
 	for (;;) {
 		run_nap(nap, 1);
 		must(cuCtxSynchronize());
-		printf("%d %.6f\n", (int)getpid(), seconds());
+		printf("%d %.6f %d\n", (int)getpid(), seconds(), shares);
 		fflush(stdout);
 		usleep(5000);
 	}

@@ -200,7 +200,8 @@ static uint64_t watch(const struct td_mps_table *table, struct td_mps_gpu *gpu, 
 			"hangs: the work of a program that tried it has not ended");
 	if (!td_recovery_turn(&gpu->recovery, table->node, (uint32_t)(used - table->node->gpus),
 		    &gpu->mps, now_ns, &why))
-		return next_ns;
+		return gpu->recovery.is_broken && now_ns + LOOK_NS < next_ns ? now_ns + LOOK_NS
+									     : next_ns;
 	event(table, gpu->uuid, now_ns, why);
 	gpu->woken = true;
 	return now_ns; /* the next turn ends the server */
@@ -222,10 +223,11 @@ uint64_t td_mps_table_turn(struct td_mps_table *table, uint64_t now_ns)
 	}
 	for (uint32_t i = 0; i < table->count; i++) {
 		struct td_mps_gpu *gpu = table->gpus[i];
+		bool wants = wanted && !gpu->recovery.is_broken;
 
-		if (gpu->woken || now_ns >= gpu->next_ns || gpu->mps.wanted != wanted) {
+		if (gpu->woken || now_ns >= gpu->next_ns || gpu->mps.wanted != wants) {
 			gpu->woken = false;
-			td_mpsd_want(&gpu->mps, wanted);
+			td_mpsd_want(&gpu->mps, wants);
 			gpu->next_ns = td_mpsd_step(&gpu->mps, now_ns);
 			tell(table, gpu, now_ns);
 		}
@@ -254,7 +256,11 @@ void td_mps_table_tell(
 	const struct td_mps_gpu *gpu = find(table, uuid);
 	bool serves;
 
-	if (gpu && gpu->mps.state != TD_MPSD_OFF) {
+	if (gpu && gpu->recovery.is_broken) {
+		snprintf(ret->mps, sizeof(ret->mps), "failed");
+		snprintf(ret->mps_text, sizeof(ret->mps_text),
+			"its server has failed again and again: it is tried again in ten minutes");
+	} else if (gpu && gpu->mps.state != TD_MPSD_OFF) {
 		serves = gpu->mps.state == TD_MPSD_READY || gpu->mps.state == TD_MPSD_FAULT;
 		snprintf(ret->mps, sizeof(ret->mps), "%s", td_mpsd_state_name(gpu->mps.state));
 		snprintf(ret->mps_text, sizeof(ret->mps_text), "%s",

@@ -465,8 +465,8 @@ uint64_t td_server_turn(void *arg, uint64_t now_ns)
 	server->holds = true;
 	wakeup = td_node_step(&server->node, now_ns);
 	td_peer_send_held(server);
-	td_watch_set_glance(
-		&server->watch, server->node.policy->needs & BY_FIGURES ? GLANCE_NS : 0);
+	td_watch_set_glance(&server->watch,
+		server->node.policy->needs & BY_FIGURES || server->mps.count ? GLANCE_NS : 0);
 	td_watch_set(&server->watch, server->node.client_count > 0, server->node.options.sample_ns);
 	look_ns = td_overhead_wants_ns(&server->node, server->watch.sample.time_ns, now_ns);
 	if (look_ns > now_ns)

@@ -19,7 +19,8 @@ static struct td_health_metrics metrics_of(
 		.has_figures = true,
 		.server = servers[mps->state],
 		.server_ns = td_mpsd_started_ns(mps),
-		.xid = listed ? listed->xid : 0,
+		/* One of before is not this server's. */
+		.xid = listed && listed->xid_ns >= td_mpsd_started_ns(mps) ? listed->xid : 0,
 		.xid_ns = listed ? listed->xid_ns : 0,
 		.hangs = node->gpus[gpu].hang.state == TD_HANG_HUNG,
 	};
@@ -32,21 +33,25 @@ static enum td_health_state judge(struct td_recovery *recovery, const struct td_
 	struct td_health_params params = td_health_default;
 
 	params.breaker_window_ns = node->options.mps_window_ns;
-	/* Between two servers there is nothing to judge. */
-	if (mps->state != TD_MPSD_READY && mps->state != TD_MPSD_FAULT)
+	/* Between two servers there is nothing to judge, but for the end of a pause. */
+	if (mps->state != TD_MPSD_READY && mps->state != TD_MPSD_FAULT &&
+		recovery->health.state != TD_HEALTH_BROKEN)
 		return recovery->health.state;
 	return td_health_step(&recovery->health, &params, &metrics, now_ns);
 }
 
-static const char *why(const struct td_node *node, uint32_t gpu, const struct td_mpsd *mps)
+static const char *why(
+	const struct td_node *node, uint32_t gpu, const struct td_mpsd *mps, bool is_broken)
 {
+	if (is_broken)
+		return "is off for ten minutes: it has failed again and again";
 	if (node->gpus[gpu].hang.state == TD_HANG_HUNG)
 		return "is started anew: it hangs";
 	return mps->state == TD_MPSD_FAULT ? "is started anew: it has failed"
 					   : "is started anew: an Xid error has ended its clients";
 }
 
-/* With the last failure before a pause of resets the server is started anew once more. */
+/* In BROKEN the server is ended, and not started for a while. */
 static bool is_reset(enum td_health_state health)
 {
 	return health == TD_HEALTH_FAILED || health == TD_HEALTH_BROKEN;
@@ -57,13 +62,15 @@ bool td_recovery_turn(struct td_recovery *recovery, struct td_node *node, uint32
 {
 	const struct td_gpu_verdict *verdict = &node->verdicts[gpu];
 	bool resets, before = recovery->resets;
+	enum td_health_state health = verdict->known ? (enum td_health_state)verdict->health
+						     : judge(recovery, node, gpu, mps, now_ns);
 
-	resets = is_reset(verdict->known ? (enum td_health_state)verdict->health
-					 : judge(recovery, node, gpu, mps, now_ns));
+	resets = is_reset(health);
+	recovery->is_broken = health == TD_HEALTH_BROKEN;
 	recovery->resets = resets;
 	if (!resets || before || !mps->control)
 		return false;
-	*ret_why = why(node, gpu, mps);
+	*ret_why = why(node, gpu, mps, recovery->is_broken);
 	recovery->count++;
 	td_actions_restart_on(node, gpu, now_ns);
 	node->gpus[gpu].hang = (struct td_hang){0};

@@ -2,7 +2,8 @@
  * The recovery of an MPS server that has failed (MuxFlow 4.2): the jobs that somebody can start
  * again are restarted, online ones first, and the server is ended with all its clients' contexts
  * and started anew. A policy that judges GPUs decides when. Under any other one the same detector
- * (policy/algo/control/health.h) does. Where failures repeat, it stops.
+ * (policy/algo/control/health.h) does. Where failures repeat, MPS is turned off for a while, and
+ * programs take turns on the GPU as without it.
  */
 #pragma once
 
@@ -17,6 +18,7 @@ struct td_node;
 struct td_recovery {
 	struct td_health health; /* where the policy does not judge */
 	bool resets;             /* as of the last step: a reset is one change of it */
+	bool is_broken;          /* likewise: MPS is to be off */
 	uint64_t count;
 };
 
