@@ -1,0 +1,116 @@
+"""Policy mudi on the node: a service's profile, its batch, the SM share of training beside it.
+
+TAP on stdout; arguments: the build, cases. The profile is made here, not measured.
+"""
+import contextlib
+import json
+import os
+import struct
+import subprocess
+
+from mps_world import MpsWorld
+from world import BUILD, SOFTGPU, TANDEM, TRAIN, Skip, run_cases, until
+
+SERVE, LOAD = f"{BUILD}/examples/serve", f"{BUILD}/examples/load"
+INPUTS = 12  # eleven kinds of layers and the batch
+
+
+def constant(value):
+    """A model (src/profile/blob.h) whose answer is always the same."""
+    words = struct.pack("<8Q", 0x746400006d6f6401, 0, INPUTS, 0, 0, 0, INPUTS + 1, 0)
+    return (words + struct.pack("<4d", 0, 1, 0, 0) + bytes(8 * 8)
+            + struct.pack(f"<{3 * INPUTS + 1}d", *[0] * INPUTS, *[1] * INPUTS, *[0] * INPUTS,
+                          value))
+
+
+def profile(gpu, latency_s=0.02):
+    """As src/profile/service.h lays it out: steep to a share of 40 %, flat beyond."""
+    models = [constant(value) for value in (-0.1, -0.001, 0.4, latency_s)]
+    return (struct.pack("<Q64s3Q", 0x7464007072660001, gpu.encode(), 1, 64, 1) + bytes(4 * 8)
+            + struct.pack("<4Q", *map(len, models)) + b"".join(models))
+
+
+class MudiWorld(MpsWorld):
+    def begin(self):
+        self.turn_on()
+        self.profiles = f"{self.directory}/profiles"
+        os.mkdir(self.profiles)
+        name = json.loads(self.tandem("gpu", "--json").stdout)[0]["name"]
+        for file, data in (("api", profile(name)), ("bad", b"nonsense")):
+            with open(f"{self.profiles}/{file}.profile", "wb") as f:
+                f.write(data)
+
+    @contextlib.contextmanager
+    def program(self, options, *command, **environment):
+        process = subprocess.Popen([SOFTGPU, "run", "--", TANDEM, "run", *options, "--", *command],
+                                   env=dict(self.environment, **environment),
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.communicate()
+
+    @contextlib.contextmanager
+    def service(self, **environment):
+        if not os.path.exists(SERVE):
+            raise Skip("the example is built where libmicrohttpd is")
+        with self.program(["--class", "online", "--name", "service"], SERVE, "--name", "api",
+                          "--objective", "500ms", "--batch", "64", **environment) as service:
+            url = service.stdout.readline().strip()
+            with subprocess.Popen([LOAD, "--url", url, "--rate", "40", "--for", "1h"],
+                                  env=self.environment, stdout=subprocess.DEVNULL) as load:
+                try:
+                    yield
+                finally:
+                    load.kill()
+
+    def training(self):
+        return self.program(["--name", "work"], TRAIN, "--size", "8m", "--gpu", "20ms", "--cpu",
+                            "5ms", "--steps", "100000")
+
+    def row(self, name):
+        return next((job for job in self.jobs() if job["name"] == name), {})
+
+    def lacks(self):
+        rows = json.loads(self.tandem("policies", "--json").stdout)
+        return {lack["ability"] for row in rows if row["policy"] == "mudi"
+                for lack in row["lacks"]}
+
+
+def a_profile_lets_it_decide_and_the_batch_follows_the_objective():
+    with MudiWorld() as world:
+        world.begin()
+        assert world.lacks() == {"PROFILES"}, world.lacks()
+        refused = world.tandem("set", "policy=mudi")
+        assert refused.returncode == 125 and "profile of a service" in refused.stderr, refused
+        assert world.tandem("set", f"profiles={world.profiles}").returncode == 0
+        assert not world.lacks()
+        assert ['"bad.profile" cannot be used: it is no profile of a service'] == [
+            e["detail"] for e in world.events("profile")]
+        assert world.tandem("set", "policy=mudi").returncode == 0
+        with world.service(CUDA_MPS_ACTIVE_THREAD_PERCENTAGE="60"):
+            until(lambda: world.row("service").get("requests_per_1000_seconds", 0) > 20000,
+                  "its rate is seen")
+            assert world.row("service")["batch"] == 64
+            with world.training():
+                until(lambda: world.row("work").get("state") == "running", "training runs")
+                assert world.row("work")["sm_share_ppm"] == 400000, world.row("work")
+                # Filling a batch of 64 takes longer than the objective.
+                until(lambda: 0 < world.row("service")["batch"] < 32, "its batch is tuned")
+
+
+def beside_a_service_without_a_share_training_is_paused():
+    with MudiWorld() as world:
+        world.begin()
+        assert world.tandem("set", f"profiles={world.profiles}").returncode == 0
+        assert world.tandem("set", "policy=mudi").returncode == 0
+        with world.service(), world.training():
+            until(lambda: world.row("work").get("state") in ("waiting", "paused"), "it is paused")
+            assert world.row("service")["state"] == "running", world.jobs()
+
+
+if __name__ == "__main__":
+    # One at a time: the model's times are kept only while nothing else needs the cores.
+    run_cases([a_profile_lets_it_decide_and_the_batch_follows_the_objective,
+               beside_a_service_without_a_share_training_is_paused], at_once=1)
