@@ -30,13 +30,13 @@ struct second {
 struct load {
 	struct schedule schedule;
 	struct client client;
-	const char *url, *body, *trace, *column, *timeline_path;
+	const char *url, *body, *trace, *column, *timeline_path, *requests_path;
 	uint32_t connections;
 	uint64_t timeout_ns, length_ns, warmup_ns, began_ns;
 	/* Requests that were due after the warm-up. */
 	uint64_t sent, ok, failed, late_ns, longest_ns;
 	uint64_t latency[TD_HISTOGRAM_N];
-	FILE *timeline;
+	FILE *timeline, *requests;
 	struct second second;
 	uint64_t second_number;
 };
@@ -58,7 +58,8 @@ enum {
 	OPTION_TIMEOUT,
 	OPTION_BODY,
 	OPTION_SEED,
-	OPTION_TIMELINE
+	OPTION_TIMELINE,
+	OPTION_REQUESTS
 };
 
 static const struct option options[] = {
@@ -79,6 +80,7 @@ static const struct option options[] = {
 	{"body", required_argument, NULL, OPTION_BODY},
 	{"seed", required_argument, NULL, OPTION_SEED},
 	{"timeline", required_argument, NULL, OPTION_TIMELINE},
+	{"requests", required_argument, NULL, OPTION_REQUESTS},
 	{0},
 };
 
@@ -97,7 +99,8 @@ static const char usage[] =
 	"  --connections N    requests in flight at most, others wait and their wait counts (256)\n"
 	"  --timeout TIME     after which a request counts as failed (10s)\n"
 	"  --body TEXT        is posted; --seed N (1); --timeline FILE: figures of each second, as "
-	"CSV\n";
+	"CSV\n"
+	"  --requests FILE    CSV: when each was due, by the monotonic clock, and its latency\n";
 
 static int refuse(const char *text)
 {
@@ -155,6 +158,7 @@ static int take_option(struct load *load, int c, struct td_err *err)
 	case OPTION_BODY: load->body = optarg; return 0;
 	case OPTION_SEED: return td_parse_u64(optarg, 0, UINT64_MAX, &s->random, err);
 	case OPTION_TIMELINE: load->timeline_path = optarg; return 0;
+	case OPTION_REQUESTS: load->requests_path = optarg; return 0;
 	default: return -EINVAL;
 	}
 }
@@ -236,6 +240,9 @@ static void answered(void *arg, uint64_t due_ns, uint64_t now_ns, bool ok)
 		load->second.failed++;
 	if (ok)
 		load->second.latency[td_histogram_bucket(latency_ns)]++;
+	if (ok && load->requests)
+		fprintf(load->requests, "%llu,%llu\n", (unsigned long long)due_ns,
+			(unsigned long long)latency_ns);
 	if (due_ns - load->began_ns < load->warmup_ns)
 		return;
 	if (!ok) {
@@ -313,6 +320,18 @@ static int run(struct load *load, struct td_err *err)
 	return 0;
 }
 
+/* NULL: there is none. False after complaining. */
+static bool open_csv(FILE **ret, const char *path, const char *head)
+{
+	if (!path)
+		return true;
+	*ret = fopen(path, "we");
+	if (*ret)
+		return fputs(head, *ret) >= 0;
+	fprintf(stderr, "load: %s: %s\n", path, strerror(errno));
+	return false;
+}
+
 int main(int argc, char **argv)
 {
 	struct load load = {.schedule = {.random = 1, .speed = 1, .period_s = 60},
@@ -330,19 +349,17 @@ int main(int argc, char **argv)
 		return refuse(err.msg);
 	load.client.answered = answered;
 	load.client.arg = &load;
-	if (load.timeline_path) {
-		load.timeline = fopen(load.timeline_path, "we");
-		if (!load.timeline) {
-			fprintf(stderr, "load: %s: %s\n", load.timeline_path, strerror(errno));
-			return EXIT_USAGE;
-		}
-		fputs("second,rate,sent,ok,failed,p50_ms,p99_ms\n", load.timeline);
-	}
+	if (!open_csv(&load.timeline, load.timeline_path,
+		    "second,rate,sent,ok,failed,p50_ms,p99_ms\n") ||
+		!open_csv(&load.requests, load.requests_path, "due_ns,latency_ns\n"))
+		return EXIT_USAGE;
 	if (run(&load, &err))
 		return refuse(err.msg);
 	print(&load);
 	if (load.timeline && fclose(load.timeline))
 		return refuse("the timeline could not be written");
+	if (load.requests && fclose(load.requests))
+		return refuse("the requests could not be written");
 	client_deinit(&load.client);
 	return td_output_end("load", load.failed ? 1 : 0, EXIT_USAGE);
 }
