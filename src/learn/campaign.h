@@ -1,0 +1,32 @@
+/*
+ * From the measurements of a campaign to the profile of a service (Mudi 4.1).
+ *
+ * Purpose. A campaign measures the latency of a service with several batches, shares of the SMs and
+ * neighbours. The points of one batch beside one neighbour are a curve, of which the two-piece fit
+ * (policy/algo/fit/curve.h) has four numbers. A model of each number over the neighbour's layers
+ * and the batch is learnt, by the best of the learners, judged by neighbours that it has not seen.
+ *
+ * Invariants: same points in any order, options and seed, same profile. An error leaves
+ * *ret_profile as it was.
+ */
+#pragma once
+
+#include "learn/learn.h"
+#include "profile/service.h"
+
+struct td_err;
+
+struct td_campaign_point {
+	double layers[TD_MUDI_LAYERS]; /* of the neighbour; zeros: alone */
+	uint32_t batch;
+	double share; /* in (0, 1] */
+	double latency_s;
+};
+
+/*
+ * Returns 0; -EINVAL with a sentence: a curve has fewer than three shares, a point is no number, or
+ * there are too few neighbours to judge a model; or what td_learn_best() returns.
+ */
+int td_campaign_learn(const struct td_campaign_point *points, uint32_t count, const char *gpu,
+	const struct td_learn_options *options, struct td_service_profile *ret_profile,
+	struct td_err *err);
