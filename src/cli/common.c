@@ -223,7 +223,7 @@ int td_cli_say_no_daemon(const char *path, int fd, int r)
 {
 	char text[TD_CLI_WHY];
 
-	td_cli_fail("%s; until then the program runs without it",
+	td_cli_fail("%s; until a daemon answers, the program runs without one",
 		td_cli_why_mute(text, sizeof(text), path, fd, r));
 	if (fd >= 0)
 		close(fd);

@@ -9,9 +9,9 @@
  * 1e-4 is far below its error.
  *
  * Method
- * - An auction with epsilon scaling (Bertsekas) on the square problem; auction.h. It ends when the
- *   primal and the dual, which any prices bound from above, are within the tolerance: the gap is
- *   proved.
+ * - An auction with epsilon scaling (Bertsekas) on the square problem; auction.h. Any set of prices
+ *   gives an upper bound of the optimum (the dual). The auction ends when the matching's weight is
+ *   within the tolerance of that bound, which proves the gap.
  * - Identical rows are one kind with several copies, and so are identical columns; a kind has one
  *   list and one price. This is a transportation problem. Kinds are found here, or named by the
  *   caller.
@@ -26,7 +26,7 @@
  * Invariants
  * - each unit of a row has at most one column, each column at most its count of units, and no pair
  *   is infeasible;
- * - gap <= tolerance, unless the outcome is 1; weight and bound are sums in double;
+ * - gap <= tolerance, unless td_match_solve() returned 1; weight and bound are sums in double;
  * - same input, same matching, with or without SIMD;
  * - memory: td_match_bytes(), for n x n about 0.8 n^2 bytes beside the weights' 4 n^2.
  *

@@ -23,5 +23,8 @@ struct td_node;
 /* At the end of a step: answers what can be answered. True: something was refused. */
 bool td_need_step(struct td_node *node, uint64_t now_ns);
 
-/* When the first of those that still wait gives up those it waits for, or TD_NEVER. */
+/*
+ * An allocation may wait until other processes answer or make room. Returns when the first such
+ * wait ends without success, or TD_NEVER if there is none.
+ */
 uint64_t td_need_deadline_ns(const struct td_node *node, uint64_t now_ns);

@@ -11,12 +11,16 @@
 #define MEDIAN_PPM 500000u
 #define TAIL_PPM   990000u
 
+/* Returns by how much a count has grown; 0 if it has fallen. */
 static uint64_t grown(uint64_t now, uint64_t before)
 {
 	return now > before ? now - before : 0;
 }
 
-/* Of low halves; a count that has fallen has grown by 2^31 or more. */
+/*
+ * Does the same for the low 32 bits of two counts, which may have wrapped round. A difference of
+ * 2^31 or more means that the count has fallen, and gives 0.
+ */
 static uint32_t grown_low(uint32_t now, uint32_t before)
 {
 	uint32_t by = now - before;

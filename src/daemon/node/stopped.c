@@ -149,7 +149,8 @@ void td_stopped_is_silent(struct td_node *node, struct td_process *process, uint
 	process->stop.is = TD_STOP_SILENT;
 	process->stop.since_ns = now_ns;
 	td_node_event(node, TD_EVENT_UNRESPONSIVE, process, TD_GPU_ANY, now_ns, 0, 0,
-		"it does not acknowledge what it is told: others pass it by until it does");
+		"it does not acknowledge the daemon's messages: until it does, others do not wait "
+		"for it");
 	td_list_for_each (it, &process->clients)
 		take_back(node, client_at(it));
 }

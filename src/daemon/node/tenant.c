@@ -308,7 +308,10 @@ static bool may_have(const struct td_node *node, const struct td_job *job, uint6
 	return fits(node, job->uid, job, ppm, NULL);
 }
 
-/* The job is new, or has come to one more GPU. */
+/*
+ * Decides whether a protected job fits its user's quota. A job that does not fit becomes besteffort
+ * until there is room.
+ */
 static void judge_job(struct td_node *node, struct td_job *job, uint64_t now_ns)
 {
 	uint64_t ppm = charge_ppm(node, job, &job->settings);

@@ -65,7 +65,10 @@ struct td_solo {
 /* How sure an interval is. */
 enum td_interval {
 	TD_INTERVAL_EXACT, /* the work took that long, no less */
-	/* Measured in a moment alone (policy/node/alone.h); these are rare. */
+	/*
+	 * The work was measured in a moment alone (policy/node/alone.h). Such measurements are
+	 * rare.
+	 */
 	TD_INTERVAL_ALONE,
 	TD_INTERVAL_CHECKED, /* it holds time of others, and there are such moments */
 	TD_INTERVAL_UPPER,   /* it holds time of others, or of the launch's way to the GPU */

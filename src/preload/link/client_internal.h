@@ -16,7 +16,7 @@ bool td_client_take_want(void);
  * under an old word.
  */
 void td_client_forget_want(void);
-/* Is any thread waiting at the closed gate? */
+/* Does any thread of this process wait at the gate because the gate is closed? */
 bool td_client_has_waiters(void);
 
 /* Does any thread wait for the daemon without a bound of its own: at the gate, or for an answer

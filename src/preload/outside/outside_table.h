@@ -1,11 +1,13 @@
 /*
- * Shared by outside.c (all memory but the backend's) and outside_pools.c. Keys in a hash table hold
- * references on objects. Totals are kept by device, so that memory taken before a context exists on
- * a device is counted as soon as there is one.
+ * The account of outside memory, which outside.c and outside_pools.c share. A hash table finds each
+ * object (a piece of memory, or a pool) by its keys: addresses and handles. Each key holds a
+ * reference on its object. Totals are kept by device, so that memory taken before a context exists
+ * on a device is counted as soon as there is one.
  *
- * One lock covers all of it. Under it the driver is only asked for attributes of pools, or to trim
- * them, and never for anything that can wait for the GPU. td_client_settled is called under it too,
- * so that no byte is in both, or in neither, of what was granted and what is counted.
+ * One lock covers all of it. While it is held, the driver is only asked for attributes of pools, or
+ * to trim them, and never for anything that can wait for the GPU. Bytes that the daemon granted
+ * become counted bytes in one step under the lock (td_client_settled), so that nobody sees them
+ * twice or not at all.
  */
 #pragma once
 

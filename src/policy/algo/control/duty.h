@@ -159,12 +159,17 @@ struct td_duty {
 	uint32_t hold_rounds, held_rounds; /* to stay there; stayed there */
 	uint64_t baseline_ns;              /* 0: not known yet */
 	uint64_t baseline_most_ns;         /* as uncertain as it was when it was measured */
-	uint64_t floor_ns; /* the median of the last good round at the floor; 0: none */
+	/*
+	 * The step time at the floor: a running mean of the medians of its good rounds, in which
+	 * the newest counts a quarter. 0: there was no such round yet.
+	 */
+	uint64_t floor_ns;
 	uint64_t steps_seen;
 	uint64_t times_ns[TD_DUTY_STEPS_MAX];
 	uint32_t times;
-	uint32_t length;      /* of a round; 0: as the parameters say */
-	uint32_t first_steps; /* since it arrived, or its work changed */
+	uint32_t length; /* of a round; 0: as the parameters say */
+	/* The number of steps that have ended since the job arrived or its work changed. */
+	uint32_t first_steps;
 	uint32_t empty_steps; /* without a baseline since it arrived */
 	uint64_t noise_ns;    /* of a step, in the manner of a standard deviation */
 	uint32_t met;         /* as the present kind's */
