@@ -327,7 +327,7 @@ def under(world, limit, takes_turns, *arguments):
 def an_older_daemon_runs_a_new_library_and_moves_its_memory():
     with World() as world:
         daemon, program = under(world, TOTAL, True, "--size", "30m", "--gpu", "10ms", "--cpu",
-                                "1ms", "--steps", "10")
+                                "1ms", "--steps", "60")
         finish(program)
         daemon.join(DEADLINE_S)
         assert (not daemon.error and daemon.moved

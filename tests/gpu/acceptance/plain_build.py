@@ -10,8 +10,8 @@ FLAGS = ["-std=gnu17", "-O2", "-g", "-D_GNU_SOURCE", '-DTANDEM_VERSION="0.1.0"',
          f"{ROOT}/src"]
 LIBRARIES = ["base", "proto"]
 PARTS = {  # program: folders of src, all files in and below each
-    "tandem": ["cli", "view", "gpu", "cuda", *LIBRARIES],
-    "tandemd": ["daemon", "policy", "match", "gpu", *LIBRARIES],
+    "tandem": ["cli", "view", "gpu", "cuda", "onnx", *LIBRARIES],
+    "tandemd": ["daemon", "policy", "match", "gpu", "profile", *LIBRARIES],
     "libtandem.so": ["preload", "cuda", *LIBRARIES],
 }
 
