@@ -81,8 +81,11 @@ int td_swap_release(uint64_t address)
 
 	range = lock_still(address);
 	if (range && range->pieces) {
-		r = put_piece(range, address) ? CUDA_SUCCESS : r;
-		last = td_pieces_is_empty(range->pieces) && !td_swap_keep(range);
+		/* One of two threads that free the same piece gets an error. */
+		bool put = put_piece(range, address);
+
+		r = put ? CUDA_SUCCESS : r;
+		last = put && td_pieces_is_empty(range->pieces) && !td_swap_keep(range);
 	} else if (range && range->base == address) {
 		r = CUDA_SUCCESS;
 		last = true;
