@@ -514,12 +514,13 @@ static void add_stream(void *stream, void *context)
 {
 	unsigned i = 0;
 
-	if (!stream || !context)
+	if (!stream)
 		return;
 	td_lock_take(&table_lock);
 	while (i < stream_top && streams[i].handle)
 		i++;
-	if (i == STREAM_MAX) {
+	/* One that was made with no context current belongs to a context that is not known. */
+	if (!context || i == STREAM_MAX) {
 		streams_overflow = true;
 	} else {
 		streams[i] = (struct stream){stream, context};

@@ -108,3 +108,17 @@ TEST(and_by_its_deadline_it_is_given_up)
 	td_gate_write(0);
 	(void)td_plans_step(now + 11 * SECONDS);
 }
+
+/* Nobody knows whose it is: its context may be any. */
+TEST(a_stream_that_was_made_without_a_context_is_not_forgotten)
+{
+	void *handles[4];
+	unsigned count;
+
+	CHECK(td_context_streams(FAKE_CONTEXT, handles, 4, &count));
+	atomic_store(&fake.lost_context, true);
+	td_context_stream_created(FAKE_STREAM);
+	atomic_store(&fake.lost_context, false);
+	CHECK(!td_context_streams(FAKE_CONTEXT, handles, 4, &count));
+	CHECK_EQ(count, 0);
+}
