@@ -215,6 +215,8 @@ static void replace_witness(struct supervisor *s)
 	close(s->signals.witness.fd);
 	if (td_witness_start(&s->signals.witness))
 		s->signals.witness.pid = 0;
+	else if (s->child.pid > 0)
+		td_witness_program(&s->signals.witness, s->child.pid);
 }
 
 static void change_child(struct supervisor *s, const siginfo_t *info)
