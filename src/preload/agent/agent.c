@@ -99,6 +99,7 @@ static struct {
 	uint8_t kind, reason; /* of the backend, as the daemon knows it */
 	bool relaxed;    /* the capture mode is set: a driver that is not initialised refuses it */
 	bool complained; /* REJECTED was sent */
+	bool frozen;     /* the process ends: nothing is received any more */
 	bool must_unmap; /* the lost daemon's page is still mapped: memory was short */
 	uint32_t private_word;
 	uint32_t asked, attached; /* bit per slot: ATTACH sent; ATTACHED come */
@@ -539,7 +540,8 @@ static uint64_t step(uint64_t now_ns)
 	unsigned gpus;
 	bool meter = now_ns >= self.metered_ns + METER_EVERY_NS;
 
-	if (td_exit_step(self.state == STATE_UP ? send_msg : NULL))
+	self.frozen = td_exit_step(self.state == STATE_UP ? send_msg : NULL);
+	if (self.frozen)
 		return next_ns;
 	if (self.state == STATE_UP)
 		td_plans_close(now_ns);
@@ -601,8 +603,9 @@ static void wait_until(uint64_t next_ns)
 		(void)td_bell_init(&bell);
 	}
 	fds[0] = (struct pollfd){atomic_load(&bell.out.fd), POLLIN, 0};
-	fds[1] = (struct pollfd){
-		td_conn_is_ours(&self.conn) ? atomic_load(&self.conn.fd) : -1, POLLIN, 0};
+	fds[1] = (struct pollfd){-1, POLLIN, 0};
+	if (!self.frozen && td_conn_is_ours(&self.conn))
+		fds[1].fd = atomic_load(&self.conn.fd);
 	(void)ppoll(fds, 2, &timeout, NULL);
 	if (fds[0].revents)
 		td_bell_quiet(&bell);
