@@ -63,7 +63,9 @@ extern void *(*td_libc_dlsym)(void *handle, const char *name);
 extern void *(*td_libc_dlvsym)(void *handle, const char *name, const char *version);
 extern void *(*td_libc_dlopen)(const char *name, int flags);
 void td_libc_find(void);
-/* Returns any other function of libc, or NULL. */
+/* Returns any other function of libc, or NULL. Not async-signal-safe. */
 void *td_libc_symbol(const char *name);
+/* signal_hooks.c: finds libc's sigaction(), signal() and so on, which ours hide. */
+void td_signal_hooks_find(void);
 /* strcmp(a, b) == 0, also where libc's may not be called yet. */
 bool td_is_same(const char *a, const char *b);

@@ -14,7 +14,6 @@
 #include "preload/agent/moves.h"
 #include "preload/agent/place.h"
 #include "preload/base/backend.h"
-#include "preload/base/caught.h"
 #include "preload/base/settings.h"
 #include "preload/base/thread.h"
 #include "preload/context/context.h"
@@ -99,14 +98,12 @@ static void at_fork(void (*before)(void), void (*after)(void), void (*child)(voi
 void td_begin(void)
 {
 	static bool begun;
-	td_sigaction_fn real;
 
 	if (begun)
 		return;
 	begun = true;
 	td_libc_find();
-	*(void **)&real = td_libc_symbol("sigaction");
-	td_caught_init(real);
+	td_signal_hooks_find();
 	td_settings_read();
 	td_place_read();
 	td_choose_init(td_settings.backend,
