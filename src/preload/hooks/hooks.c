@@ -173,6 +173,7 @@ static CUresult end_leaving(const struct leaving *leaving, CUresult r, bool gone
 	bool ours = gone && td_context_ends(leaving->serial);
 
 	if (ours) {
+		td_rehome_wait(leaving->context);
 		td_outside_context_ended(leaving->context);
 		td_meter_forget();
 		td_rehome_context_gone(leaving->context);
@@ -182,12 +183,13 @@ static CUresult end_leaving(const struct leaving *leaving, CUresult r, bool gone
 	return r;
 }
 
+/* Once the program has moved, td_real would be asked of the context that stands for this one. */
 static bool is_alive(CUcontext context)
 {
 	unsigned version;
 
-	return context && td_real.cuCtxGetApiVersion &&
-	       !td_real.cuCtxGetApiVersion(context, &version);
+	return context && td_true->cuCtxGetApiVersion &&
+	       !td_true->cuCtxGetApiVersion(context, &version);
 }
 
 /*

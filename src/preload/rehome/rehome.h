@@ -99,6 +99,12 @@ void td_rehome_switch(CUdevice home);
 CUdevice td_rehome_device(CUdevice device);
 CUdevice td_rehome_device_shown(CUdevice device);
 
+/*
+ * The program's context has ended. If the program has moved, this waits for its work in the context
+ * that stands for it, as the driver has waited for that in the program's own.
+ */
+void td_rehome_wait(const void *context);
+
 /* The program's context has ended: its objects and its twins go with it. */
 void td_rehome_context_gone(void *context);
 

@@ -431,6 +431,18 @@ void *td_rehome_program_context(void *context)
 	return first >= 0 && is_one_of_ours(context) ? td_rehome_context(first) : context;
 }
 
+void td_rehome_wait(const void *context)
+{
+	CUdevice at = td_rehome_here();
+	CUcontext popped;
+
+	if (!context || first < 0 || at == first || context != td_rehome_context(first) ||
+		!td_rehome_context(at) || td_true->cuCtxPushCurrent_v2(td_rehome_context(at)))
+		return;
+	(void)td_true->cuCtxSynchronize();
+	(void)td_true->cuCtxPopCurrent_v2(&popped);
+}
+
 void td_rehome_context_gone(void *context)
 {
 	td_twins_drop(context);
@@ -473,8 +485,9 @@ CUresult td_twin_elapsed(float *ret_ms, CUevent start, CUevent end, bool v2)
 		r = elapsed(&after, anchors[b.recorded].event, b.handles[b.recorded], v2);
 	if (!r && ret_ms)
 		*ret_ms = before + after +
-			  ((float)anchors[b.recorded].at_ns - (float)anchors[a.recorded].at_ns) /
-				  (float)TD_NS_PER_MS;
+			  (float)((double)(int64_t)(anchors[b.recorded].at_ns -
+						    anchors[a.recorded].at_ns) /
+				  (double)TD_NS_PER_MS);
 	return r;
 }
 
