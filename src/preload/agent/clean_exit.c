@@ -269,6 +269,13 @@ static void let_exit(void)
 	td_futex_wake_all(&left_bell, false);
 }
 
+/* A thread that stays in the handler never goes back into the submission that it was inside of. */
+static void leave_submission(void)
+{
+	if (td_marker_self)
+		atomic_store(&td_marker_self->depth, 0);
+}
+
 static void *exit_main(void *arg)
 {
 	(void)arg;
@@ -306,11 +313,15 @@ void td_exit_look(unsigned gpus, bool again)
 
 	if (gpus == looked && !(again && is_mps))
 		return;
-	looked = gpus;
 	for (unsigned i = 0; i < gpus && !is_mps; i++)
 		is_mps = td_context_gpu(i, &gpu) && td_exit_is_mps(&gpu);
-	if (!is_mps || (!atomic_load(&armed) && td_thread_start(exit_main)))
+	/* Without that thread it is tried again in the next step. */
+	if (is_mps && !atomic_load(&armed) && td_thread_start(exit_main))
 		return;
+	looked = gpus;
+	if (!is_mps)
+		return;
+	td_caught_set_stay(leave_submission);
 	atomic_store(&armed, getpid());
 	td_caught_arm();
 }
@@ -345,9 +356,8 @@ void td_exit_now(int code)
 
 	if (!is_armed())
 		return;
-	/* A handler that has interrupted a submission never goes back into it. */
-	if (td_marker_self)
-		atomic_store(&td_marker_self->depth, 0);
+	/* Nor does one that calls _exit(). */
+	leave_submission();
 	(void)atomic_compare_exchange_strong(&status, &none, (uint32_t)code & 0xff);
 	wake();
 	for (uint64_t end_ns = td_time_now_ns() + DRAIN_NS + 2 * LAST_NS;

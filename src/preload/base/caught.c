@@ -56,6 +56,7 @@ static struct sigaction seen[NUMBERS]; /* guarded by it: what the program has se
 static _Atomic pid_t owner;            /* whose signals are caught; 0: nobody's */
 static _Atomic pid_t faulty;           /* the thread that has got the first, if that is a fault */
 static _Atomic int first;              /* that was caught */
+static void (*_Atomic stays)(void);
 static _Atomic uint32_t parks, let_go; /* let_go: futex; the fault may be repeated */
 
 static bool is_in_table(int number)
@@ -128,16 +129,27 @@ static bool ends_a_sleep(void *context)
 #endif
 }
 
+/*
+ * A fault repeats itself. What somebody has sent does not, nor do SIGTRAP and SIGSYS, which come
+ * once their instruction is over.
+ */
+static bool repeats(int number, const siginfo_t *info)
+{
+	return info->si_code > 0 && number != SIGTRAP && number != SIGSYS;
+}
+
 static void stay(int number, const siginfo_t *info)
 {
 	uint64_t end_ns = td_time_now_ns() + STAY_MAX_NS;
+	void (*hook)(void) = atomic_load(&stays);
 
+	if (hook)
+		hook();
 	while (td_time_now_ns() < end_ns) {
 		uint32_t seen_go = atomic_load(&let_go);
 
 		if (seen_go && td_caught_is_fault(number) && atomic_load(&first) == number) {
-			/* A fault repeats itself; what somebody has sent does not. */
-			if (info->si_code <= 0)
+			if (!repeats(number, info))
 				raise_by_default(number);
 			return;
 		}
@@ -174,7 +186,7 @@ static bool is_ours(const struct sigaction *action)
 
 static bool is_default(const struct sigaction *action)
 {
-	return !(action->sa_flags & SA_SIGINFO) && action->sa_handler == SIG_DFL;
+	return action->sa_handler == SIG_DFL; /* whatever SA_SIGINFO says */
 }
 
 /* The lock is held. */
@@ -193,12 +205,20 @@ void td_caught_init(td_sigaction_fn real)
 		real_action = real;
 }
 
+void td_caught_set_stay(void (*hook)(void))
+{
+	atomic_store(&stays, hook);
+}
+
 void td_caught_arm(void)
 {
 	struct sigaction now;
 	sigset_t before;
 	int saved = errno;
 
+	/* The kernel drops signals by which PID 1 of a namespace would end by default. */
+	if (getpid() == 1)
+		return;
 	take(&before);
 	atomic_store(&owner, getpid());
 	for (size_t i = 0; i < COUNT; i++)
@@ -330,5 +350,6 @@ void td_caught_forked(void)
 	atomic_store(&first, 0);
 	atomic_store(&faulty, 0);
 	atomic_store(&parks, 0);
+	atomic_store(&let_go, 0);
 	atomic_store(&busy, 0);
 }

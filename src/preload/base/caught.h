@@ -29,9 +29,14 @@ void td_caught_init(td_sigaction_fn real);
 
 /*
  * Catches them from now on. Called again, it catches those whose disposition has become SIG_DFL
- * meanwhile without our knowledge (SA_RESETHAND).
+ * meanwhile without our knowledge (SA_RESETHAND). In PID 1 it does nothing.
  */
 void td_caught_arm(void);
+
+/*
+ * Is called by each thread that stays in the handler, before it waits there. Async-signal-safe.
+ */
+void td_caught_set_stay(void (*hook)(void));
 
 /* Does for the program what sigaction() does. */
 int td_caught_action(int number, const struct sigaction *act, struct sigaction *old);
