@@ -2,7 +2,6 @@
  * Signals that are caught, each in a process of its own, which the test sees end. The exit thread
  * is the test's.
  */
-#define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
