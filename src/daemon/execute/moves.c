@@ -5,11 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bounds.h"
 #include "base/err.h"
 #include "base/parse.h"
 #include "base/time.h"
 #include "base/uuid.h"
 #include "daemon/execute/actions.h"
+#include "daemon/memory/capacity.h"
+#include "daemon/memory/quota.h"
+#include "daemon/memory/soft.h"
 #include "daemon/model/account.h"
 #include "daemon/model/job.h"
 #include "daemon/model/node.h"
@@ -65,6 +69,17 @@ static struct td_act *act_of(const struct td_node *node, uint64_t number)
 	return NULL;
 }
 
+/* The process that moves by the act. NULL: it has ended. */
+static struct td_process *mover_of(const struct td_node *node, const struct td_act *act)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->processes)
+		if (td_process_at(it)->moving.number == act->number)
+			return td_process_at(it);
+	return NULL;
+}
+
 static void tell(struct td_node *node, const struct td_process *process, const struct td_act *act,
 	enum td_move_stage stage)
 {
@@ -101,7 +116,7 @@ static void give_up(struct td_node *node, struct td_act *act, struct td_process 
 
 /* Why it is not even asked; NULL: it is. */
 static const char *refusal(
-	const struct td_node *node, const struct td_act *act, const struct td_client *client)
+	struct td_node *node, const struct td_act *act, const struct td_client *client)
 {
 	const struct td_process *process = client->process;
 
@@ -115,6 +130,12 @@ static const char *refusal(
 		return td_unmovable_words(TD_UNMOVABLE(FAILED));
 	if (!memcmp(node->gpus[client->gpu].uuid, act->migration.gpu, 16))
 		return "it is on that GPU";
+	if (!td_node_may_have(node, act->migration.gpu))
+		return "another daemon has that GPU";
+	if (!td_gpus_have_place(node, process->uid, act->migration.gpu))
+		return "that would be one more GPU than are shared at once";
+	if (!td_node_may_have_client(node, process->uid))
+		return "its user has its part of the users of GPUs that there can be";
 	return NULL;
 }
 
@@ -144,15 +165,71 @@ static uint64_t needed_bytes(const struct td_client *source)
 							    : source->device.used;
 }
 
+/* What there is for it now, within its job's limit. */
+static uint64_t room_of(const struct td_node *node, const struct td_client *target)
+{
+	return td_min_u64(td_account_room(&node->gpus[target->gpu].account, &target->device),
+		td_quota_room(target));
+}
+
+/*
+ * The bytes of another client that do not leave for the mover: those that cannot, and all that a
+ * job demands whose class is not below.
+ */
+static uint64_t kept_bytes(const struct td_client *mover, const struct td_client *other)
+{
+	const struct td_moving *moving = &other->process->moving;
+
+	if (other->aside)
+		return td_max_u64(moving->reserved_bytes, td_client_charge(other));
+	if (other->failed || other->process->stop.is ||
+		other->process->job->settings.class > mover->process->job->settings.class)
+		return td_quota_stays(other);
+	return td_max_u64(td_quota_stays(other), td_soft_demand(other));
+}
+
+/* The most that there may come to be for it. */
+static uint64_t most_bytes(const struct td_node *node, const struct td_client *source,
+	const struct td_client *target)
+{
+	const struct td_gpu *gpu = &node->gpus[target->gpu];
+	uint64_t kept = 0, has = gpu->capacity_bytes + td_capacity_doubt(gpu);
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients) {
+		const struct td_client *other = td_client_at(it);
+
+		if (other->gpu == target->gpu && other != target)
+			kept += kept_bytes(source, other);
+	}
+	return td_min_u64(
+		td_sub_sat(has, kept), source->process->job->on[target->gpu].account.limit);
+}
+
+static void say_room(struct td_node *node, struct td_act *act, const struct td_client *source,
+	uint64_t room_bytes, uint64_t now_ns)
+{
+	char reason[192], has[32], needs[32];
+
+	(void)td_format_size(has, sizeof(has), room_bytes);
+	(void)td_format_size(needs, sizeof(needs), needed_bytes(source));
+	snprintf(reason, sizeof(reason), "GPU %u has room for %s, and it needs %s",
+		td_gpu_number_of(node, act->migration.gpu), has, needs);
+	give_up(node, act, source->process, TD_ACTION_REFUSED, reason, now_ns);
+}
+
 static void find_room(struct td_node *node, struct td_act *act, struct td_client *source,
 	struct td_client *target, uint64_t now_ns)
 {
 	struct td_process *process = source->process;
-	uint64_t need = needed_bytes(source),
-		 room = td_account_room(&node->gpus[target->gpu].account, &target->device);
+	uint64_t need = needed_bytes(source);
 
+	if (need > most_bytes(node, source, target)) {
+		say_room(node, act, source, most_bytes(node, source, target), now_ns);
+		return;
+	}
 	process->moving.reserved_bytes = need;
-	if (room < need)
+	if (room_of(node, target) < need)
 		return;
 	if (target->device.told < need)
 		td_node_tell(node, target, need);
@@ -173,6 +250,9 @@ static void go(struct td_node *node, struct td_act *act, struct td_client *sourc
 		enter(act, TD_MIGRATION_ROOM, now_ns + ROOM_NS);
 		return;
 	}
+	/* From now on a report may be older than what has left: is_there() is not to go by it. */
+	source->was_there = target->was_there = false;
+	process->moving.goes = true;
 	tell(node, process, act, TD_MOVE_GO);
 	enter(act, TD_MIGRATION_GO, now_ns + GO_NS);
 }
@@ -182,20 +262,15 @@ static void time_out(
 {
 	struct td_process *process = source->process;
 	const struct td_client *target = at_slot(process, act->migration.to);
-	char reason[192], has[32], needs[32];
+	char reason[192];
 
 	switch (act->migration.stage) {
 	case TD_MIGRATION_PREPARE:
 		snprintf(reason, sizeof(reason), "it was not ready to move in time");
 		break;
 	case TD_MIGRATION_ROOM:
-		(void)td_format_size(has, sizeof(has),
-			target ? td_account_room(&node->gpus[target->gpu].account, &target->device)
-			       : 0);
-		(void)td_format_size(needs, sizeof(needs), needed_bytes(source));
-		snprintf(reason, sizeof(reason), "GPU %u has room for %s, and it needs %s",
-			td_gpu_number_of(node, act->migration.gpu), has, needs);
-		break;
+		say_room(node, act, source, target ? room_of(node, target) : 0, now_ns);
+		return;
 	case TD_MIGRATION_CLOSE:
 		snprintf(reason, sizeof(reason), "its work did not end in time");
 		break;
@@ -204,9 +279,18 @@ static void time_out(
 		snprintf(reason, sizeof(reason), "it does not say that it has moved");
 		break;
 	}
-	give_up(node, act, process,
-		act->migration.stage == TD_MIGRATION_ROOM ? TD_ACTION_REFUSED : TD_ACTION_TIMED_OUT,
-		reason, now_ns);
+	give_up(node, act, process, TD_ACTION_TIMED_OUT, reason, now_ns);
+}
+
+static void lose_source(struct td_node *node, struct td_act *act, uint64_t now_ns)
+{
+	struct td_process *process = mover_of(node, act);
+
+	if (process)
+		give_up(node, act, process, TD_ACTION_REFUSED,
+			"it has given up its context on the GPU that it was to leave", now_ns);
+	else
+		td_act_enter(node, act, TD_ACTION_REFUSED, "the program has ended", now_ns);
 }
 
 void td_move_step(struct td_node *node, struct td_act *act, uint64_t now_ns)
@@ -214,7 +298,7 @@ void td_move_step(struct td_node *node, struct td_act *act, uint64_t now_ns)
 	struct td_client *source = source_of(node, act), *target;
 
 	if (!source) {
-		td_act_enter(node, act, TD_ACTION_REFUSED, "the program has ended", now_ns);
+		lose_source(node, act, now_ns);
 		return;
 	}
 	target = at_slot(source->process, act->migration.to);
@@ -225,6 +309,8 @@ void td_move_step(struct td_node *node, struct td_act *act, uint64_t now_ns)
 	}
 	if (act->migration.stage == TD_MIGRATION_ROOM)
 		find_room(node, act, source, target, now_ns);
+	if (td_act_has_ended(act))
+		return;
 	if (act->migration.stage == TD_MIGRATION_CLOSE)
 		go(node, act, source, target, now_ns);
 	if (now_ns >= act->migration.deadline_ns)
@@ -234,18 +320,6 @@ void td_move_step(struct td_node *node, struct td_act *act, uint64_t now_ns)
 uint64_t td_move_wakeup(const struct td_act *act)
 {
 	return act->migration.deadline_ns;
-}
-
-void td_move_forget(struct td_node *node, const struct td_act *act)
-{
-	struct td_list *it;
-
-	td_list_for_each (it, &node->processes) {
-		struct td_process *process = td_container_of(it, struct td_process, of_node);
-
-		if (process->moving.number == act->number)
-			memset(&process->moving, 0, sizeof(process->moving));
-	}
 }
 
 /* -- what programs say -- */
@@ -274,7 +348,8 @@ static void done(struct td_node *node, struct td_act *act, struct td_process *pr
 	struct td_client *from = at_slot(process, msg->from), *to = at_slot(process, msg->to);
 	char reason[192], bytes[32], took[32];
 
-	if (!from || !to || from == to)
+	/* Only one that comes to the GPU can have moved to it. */
+	if (!from || !to || from == to || from->aside || !to->aside)
 		return;
 	to->aside = false;
 	from->aside = true;

@@ -41,8 +41,6 @@ void td_move_begin(struct td_node *node, struct td_act *act, uint64_t now_ns);
 /* Before the view is filled. */
 void td_move_step(struct td_node *node, struct td_act *act, uint64_t now_ns);
 uint64_t td_move_wakeup(const struct td_act *act);
-/* The act goes, whatever has become of it. */
-void td_move_forget(struct td_node *node, const struct td_act *act);
 
 /* A GPU by its number or UUID. 0, or -ENOENT with a sentence. */
 int td_move_find_gpu(

@@ -267,6 +267,7 @@ struct td_moving {
 	uint64_t number; /* of the act; 0: it does not move */
 	uint8_t gpu[16];
 	bool closes; /* its gate is closed for it */
+	bool goes;   /* MOVE GO was sent: its memory is on its way */
 	uint64_t reserved_bytes;
 };
 

@@ -415,20 +415,27 @@ static int shortage(struct td_node *node, struct td_process *process,
 	return 0;
 }
 
-static bool all_failed(const struct td_process *process)
+/* The one on a GPU that the program is coming to, or has left, does not count. */
+static uint32_t all_failed(const struct td_process *process)
 {
+	uint32_t result = 0;
 	struct td_list *it;
 
-	td_list_for_each (it, &process->clients)
-		if (!td_container_of(it, struct td_client, of_process)->failed)
-			return false;
-	return true;
+	td_list_for_each (it, &process->clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_process);
+
+		if (client->aside)
+			continue;
+		if (!client->failed)
+			return 0;
+		result = client->failed;
+	}
+	return result;
 }
 
 static void let_go(struct td_node *node, struct td_process *process, uint64_t now_ns)
 {
-	process->failed =
-		td_container_of(process->clients.next, struct td_client, of_process)->failed;
+	process->failed = all_failed(process);
 	if (process->phase != TD_PHASE_OPEN)
 		process->phase_since_ns = now_ns;
 	process->phase = TD_PHASE_OPEN;

@@ -62,7 +62,7 @@ static void begin_actions(void)
 }
 
 /* Runs, and takes LEAVE. */
-static struct fake *runs(unsigned i, const char *job)
+__attribute__((unused)) static struct fake *runs(unsigned i, const char *job)
 {
 	struct fake *f = program(i, job, MIB);
 
@@ -81,13 +81,14 @@ static void step(void)
 	CHECK(wakeup > w.now);
 }
 
-static void later(uint64_t ns)
+__attribute__((unused)) static void later(uint64_t ns)
 {
 	w.now += ns;
 	step();
 }
 
-static struct td_act *order_by(uid_t uid, const char *job, enum td_action_kind kind)
+__attribute__((unused)) static struct td_act *order_by(
+	uid_t uid, const char *job, enum td_action_kind kind)
 {
 	struct td_act *acts[TD_ACTS_MAX];
 	uint32_t count = 0;
@@ -97,7 +98,8 @@ static struct td_act *order_by(uid_t uid, const char *job, enum td_action_kind k
 	return acts[0];
 }
 
-static const struct td_act *act_of(const struct fake *f, enum td_action_kind kind)
+__attribute__((unused)) static const struct td_act *act_of(
+	const struct fake *f, enum td_action_kind kind)
 {
 	return td_actions_of(&w.node, f->process, kind);
 }
@@ -110,7 +112,7 @@ __attribute__((unused)) static void plans(enum td_action_kind kind, const struct
 	planned[planned_count++] = (struct td_action){.kind = kind, .client = client->id};
 }
 
-static void says_leaving(struct fake *f, enum td_leaving how)
+__attribute__((unused)) static void says_leaving(struct fake *f, enum td_leaving how)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_leaving};
 

@@ -1,0 +1,160 @@
+/* Moves to another GPU (execute/moves.h): what they leave behind when they come to nothing. */
+#include "unit/daemon/action_world.h"
+
+#define MOVER (&w.fakes[0])
+
+static struct td_msg_move told;
+static unsigned moves_told;
+
+static void note_moves(void *peer, const struct td_msg *msg)
+{
+	if (msg->type == TD_MSG_TYPE_move) {
+		told = msg->move;
+		moves_told++;
+	}
+	fake_send(peer, msg);
+}
+
+static struct td_act *migrate(void)
+{
+	struct td_act *acts[TD_ACTS_MAX];
+	uint32_t count = 0;
+
+	CHECK_EQ(td_actions_order(&w.node, 1000, "mover", TD_ACTION_MIGRATE, "1", w.now, acts,
+			 &count, NULL),
+		0);
+	CHECK_EQ(count, 1);
+	return acts[0];
+}
+
+/* On GPU 0, where it runs; somebody else's program keeps GPU 1 known. */
+static void begin_moves(uint64_t demanded, uint64_t others)
+{
+	struct fake *other;
+
+	begin_actions();
+	moves_told = 0;
+	w.node.io.send = note_moves;
+	(void)program(0, "mover", demanded);
+	MOVER->process->can = TD_CAN_MOVE;
+	fake_want(&w, MOVER);
+	other = &w.fakes[1];
+	fake_hello(&w, other, "other", TD_BACKEND_SWAP, false);
+	fake_attach(&w, other, 1, 1, others);
+	fake_want(&w, other);
+	(void)settle(&w);
+	CHECK(is_open(MOVER));
+}
+
+static void says_moved(enum td_move_stage stage)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_moved};
+
+	msg.moved.number = told.number;
+	msg.moved.stage = (uint8_t)stage;
+	msg.moved.from = 0;
+	msg.moved.to = 2;
+	CHECK_EQ(say(&w, MOVER, &msg), 0);
+	(void)settle(&w);
+}
+
+static void prepares(void)
+{
+	CHECK_EQ(moves_told, 1);
+	CHECK_EQ(told.stage, TD_MOVE_PREPARE);
+	fake_attach(&w, MOVER, 2, 1, 0);
+	says_moved(TD_MOVE_PREPARED);
+}
+
+static void detaches(uint32_t slot)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_detach};
+
+	msg.detach.slot = slot;
+	MOVER->slot[slot].demanded = MOVER->slot[slot].resident = 0;
+	CHECK_EQ(say(&w, MOVER, &msg), 0);
+}
+
+TEST(a_program_that_gives_up_the_old_context_can_move_again)
+{
+	const struct td_act *act;
+
+	begin_moves(MIB, MIB);
+	act = migrate();
+	CHECK_EQ(act->state, TD_ACTION_ASKED);
+	CHECK(MOVER->process->moving.number == act->number);
+	detaches(0);
+	MOVER->slots = 0;
+	(void)settle(&w);
+	CHECK_EQ(moves_told, 2);
+	CHECK_EQ(told.stage, TD_MOVE_CANCEL);
+	CHECK(!MOVER->process->moving.number);
+}
+
+TEST(nobody_makes_room_for_what_can_never_fit)
+{
+	const struct td_act *act;
+
+	begin_moves(40 * MIB, 40 * MIB);
+	act = migrate();
+	prepares();
+	CHECK_EQ(act->state, TD_ACTION_REFUSED);
+	CHECK(strstr(act->reason, "has room for 24"));
+	CHECK_EQ(told.stage, TD_MOVE_CANCEL);
+	CHECK_EQ(w.fakes[1].slot[1].resident, 40 * MIB);
+	CHECK(is_open(&w.fakes[1]));
+}
+
+TEST(a_job_keeps_its_hard_limit_where_it_moves)
+{
+	const struct td_act *act;
+
+	begin_moves(20 * MIB, MIB);
+	limit("mover", "8M");
+	(void)settle(&w);
+	act = migrate();
+	prepares();
+	CHECK_EQ(act->state, TD_ACTION_REFUSED);
+	CHECK(strstr(act->reason, "has room for 8"));
+}
+
+TEST(what_was_there_before_is_not_believed_when_memory_has_left)
+{
+	const struct td_act *act;
+	struct td_list *it;
+
+	begin_moves(MIB, MIB);
+	act = migrate();
+	prepares();
+	CHECK_EQ(act->state, TD_ACTION_RUNNING);
+	CHECK_EQ(told.stage, TD_MOVE_GO);
+	CHECK(MOVER->process->moving.goes);
+	td_list_for_each (it, &MOVER->process->clients)
+		CHECK(!td_container_of(it, struct td_client, of_process)->was_there);
+	says_moved(TD_MOVE_DONE);
+	CHECK_EQ(act->state, TD_ACTION_DONE);
+	CHECK(!MOVER->process->moving.goes);
+	/* What it says once more changes nothing. */
+	says_moved(TD_MOVE_DONE);
+	CHECK_EQ(MOVER->process->moves, 1);
+}
+
+TEST(a_gpu_of_another_daemon_is_no_place_to_move_to)
+{
+	const struct td_act *act;
+	struct fake *other = &w.fakes[1];
+	struct td_msg detach = {.type = TD_MSG_TYPE_detach};
+
+	begin_moves(MIB, MIB);
+	w.node.listed_count = 1;
+	w.node.listed[0] = (struct td_nvml_gpu){.index = 1};
+	memset(w.node.listed[0].uuid, 2, 16);
+	detach.detach.slot = 1;
+	CHECK_EQ(say(&w, other, &detach), 0);
+	other->slots = 0;
+	w.foreign = 1;
+	act = migrate();
+	CHECK_EQ(act->state, TD_ACTION_REFUSED);
+	CHECK(strstr(act->reason, "another daemon"));
+	CHECK(!moves_told);
+}
