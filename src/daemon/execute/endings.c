@@ -403,6 +403,13 @@ static void give_up(struct td_node *node, struct td_act *act, uint64_t now_ns)
 	td_act_enter(node, act, TD_ACTION_TIMED_OUT, *act->reason ? NULL : why, now_ns);
 }
 
+/* The supervisor says that the job has ended, or says nothing: it cannot keep processes by that. */
+static bool is_put_off(const struct td_act *act, uint64_t now_ns)
+{
+	return act->kind == TD_ACTION_EVICT &&
+	       (act->ending.order == TD_ORDER_ENDED || now_ns >= act->ending.kill_ns);
+}
+
 void td_ending_step(struct td_node *node, struct td_act *act, uint64_t now_ns)
 {
 	struct td_ending *e = &act->ending;
@@ -411,7 +418,8 @@ void td_ending_step(struct td_node *node, struct td_act *act, uint64_t now_ns)
 	step_order(node, act, now_ns);
 	if (td_act_has_ended(act))
 		return;
-	if (ends && (e->told || e->order == TD_ORDER_NONE || e->order == TD_ORDER_RUNS))
+	if (ends && (e->told || e->order == TD_ORDER_NONE || e->order == TD_ORDER_RUNS ||
+			    is_put_off(act, now_ns)))
 		end_processes(node, act, now_ns);
 	if (act->kind == TD_ACTION_EVICT && !count_left(node, act) &&
 		(e->order == TD_ORDER_NONE || e->order == TD_ORDER_ENDED))
@@ -434,7 +442,7 @@ uint64_t td_ending_wakeup(const struct td_act *act, uint64_t now_ns)
 	if (e->order == TD_ORDER_SENT || e->order == TD_ORDER_LOST)
 		ns = earlier(ns, e->order_until_ns, now_ns);
 	if (!e->told)
-		return ns;
+		return act->kind == TD_ACTION_EVICT ? earlier(ns, e->kill_ns, now_ns) : ns;
 	ns = earlier(ns, e->kill_ns + LET_GO_NS, now_ns);
 	return earlier(earlier(ns, e->term_ns, now_ns), e->kill_ns, now_ns);
 }

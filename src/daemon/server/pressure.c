@@ -51,6 +51,14 @@ static void complain(struct td_pressure_watch *watch, int r)
 	watch->complained = true;
 }
 
+/* It was tried in vain a while ago. */
+static bool resists(const struct td_node *node, const struct td_process *process)
+{
+	const struct td_act *act = td_actions_of(node, process, TD_ACTION_EVICT);
+
+	return act && td_act_has_ended(act) && act->state != TD_ACTION_DONE;
+}
+
 /* NULL: there is none. */
 static const struct td_process *newest_besteffort(const struct td_node *node)
 {
@@ -61,7 +69,8 @@ static const struct td_process *newest_besteffort(const struct td_node *node)
 		const struct td_process *process =
 			td_container_of(it, struct td_client, of_node)->process;
 
-		if (process->job->settings.class == TD_CLASS_BESTEFFORT && !process->leave.asked_ns)
+		if (process->job->settings.class == TD_CLASS_BESTEFFORT && !process->leave.asked_ns &&
+			!resists(node, process))
 			newest = process;
 	}
 	return newest;

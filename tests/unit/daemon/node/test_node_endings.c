@@ -180,6 +180,27 @@ TEST(a_supervisor_hears_of_it_before_the_programs_do)
 	CHECK_EQ(s->orders, 2);
 }
 
+TEST(a_supervisor_that_says_done_keeps_no_program)
+{
+	struct fake *a;
+	uint64_t number;
+
+	begin_actions();
+	(void)supervised("a", 1);
+	a = runs(0, "a");
+	number = order_by(0, "a", TD_ACTION_EVICT)->number;
+	step();
+	ordered(number, TD_ORDERED_DONE, "");
+	CHECK_EQ(a->leaves, 1);
+	later(5 * S);
+	CHECK_EQ(terms[0], 1);
+	later(5 * S);
+	CHECK_EQ(kills[0], 1);
+	fake_dies(&w, a);
+	step();
+	CHECK(td_list_empty(&w.node.acts));
+}
+
 TEST(a_restarted_program_is_not_told_to_leave)
 {
 	struct fake *a, *b, *s;
