@@ -31,8 +31,8 @@ enum td_hang_state {
 struct td_hang {
 	enum td_hang_state state;
 	bool again;               /* TRIED: suspect once more */
-	uint32_t uid;             /* of a client of it, whose user a canary has to be */
 	int server;               /* pid; 0: none */
+	uint32_t uid;             /* of the server: its clients', and so a canary's */
 	uint64_t suspect_ns;      /* since when it is not QUIET */
 	uint64_t until_ns;        /* TRIED: the end of its time; QUIET: not tried before */
 	uint64_t launched, ended; /* counters of all clients, as seen last */

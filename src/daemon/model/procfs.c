@@ -199,33 +199,40 @@ enum td_stop td_procfs_stop(pid_t pid, const struct td_procfs_stat *stat)
 	return stat->state != 'R' && is_frozen(pid) ? TD_STOP_FROZEN : TD_STOP_NONE;
 }
 
-/* Is one of the uids in the text of /proc/PID/status this one? */
-static bool has_uid(const char *status, uid_t uid)
+/* Its real and effective uid. 0 or -errno. */
+static int read_uids(pid_t pid, uid_t *ret_real, uid_t *ret_effective)
 {
-	const char *line = strstr(status, "\nUid:");
-	unsigned real, effective;
+	char path[64], text[1024];
+	const char *line;
+	ssize_t n;
+	int fd;
 
-	return line && sscanf(line, "\nUid: %u %u", &real, &effective) == 2 &&
-	       (real == uid || effective == uid);
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = 0;
+	line = strstr(text, "\nUid:");
+	return line && sscanf(line, "\nUid: %u %u", ret_real, ret_effective) == 2 ? 0 : -ESRCH;
+}
+
+int td_procfs_uid(pid_t pid, uid_t *ret)
+{
+	uid_t effective;
+
+	return read_uids(pid, ret, &effective);
 }
 
 uint64_t td_procfs_start_ticks(pid_t pid, uid_t uid)
 {
-	char path[64], text[1024];
 	struct td_procfs_stat stat;
-	ssize_t n;
-	int fd;
+	uid_t real, effective;
 
-	if (td_procfs_stat(pid, &stat))
+	if (td_procfs_stat(pid, &stat) || read_uids(pid, &real, &effective))
 		return 0;
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = 0;
-	return has_uid(text, uid) ? stat.start_ticks : 0;
+	return real == uid || effective == uid ? stat.start_ticks : 0;
 }
 
 int td_procfs_pidfd(int socket, pid_t pid)

@@ -51,6 +51,9 @@ int td_procfs_stat(pid_t pid, struct td_procfs_stat *ret);
  */
 uint64_t td_procfs_start_ticks(pid_t pid, uid_t uid);
 
+/* Its real uid. 0, or -errno if the process is gone or not visible here. */
+int td_procfs_uid(pid_t pid, uid_t *ret);
+
 /* Combines the state in its stat and its control groups. */
 enum td_stop td_procfs_stop(pid_t pid, const struct td_procfs_stat *stat);
 

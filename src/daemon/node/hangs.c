@@ -6,15 +6,23 @@
 #include "daemon/model/node.h"
 #include "daemon/node/gpus.h"
 
+/*
+ * The server of a GPU serves one user. What another one's programs say of it is not believed, once
+ * it is known whose it is.
+ */
+static bool is_served(const struct td_gpu *gpu, const struct td_client *client)
+{
+	return client->mps && (!gpu->hang.server || client->process->uid == gpu->hang.uid);
+}
+
 static void suspect(struct td_node *node, const struct td_process *process,
 	const struct td_client *client, const char *why, uint64_t now_ns)
 {
 	struct td_gpu *gpu = &node->gpus[client->gpu];
 	char detail[128];
 
-	if (!client->mps)
+	if (!is_served(gpu, client))
 		return;
-	gpu->hang.uid = client->process->uid;
 	td_hang_died(&gpu->hang, now_ns);
 	snprintf(detail, sizeof(detail), "suspect: process %d %s", (int)process->pid, why);
 	td_node_gpu_event(
@@ -64,9 +72,8 @@ void td_hangs_look(struct td_node *node, uint64_t now_ns)
 		const struct td_client *client = td_client_at(it);
 		const struct td_meter_page *meter = client->process->meter;
 
-		if (!client->mps || !meter || client->failed)
+		if (!is_served(&node->gpus[client->gpu], client) || !meter || client->failed)
 			continue;
-		node->gpus[client->gpu].hang.uid = client->process->uid;
 		launched[client->gpu] += atomic_load(&meter->launches);
 		ended[client->gpu] += atomic_load(&meter->used_ns[client->slot]);
 	}

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "daemon/model/hang.h"
+#include "daemon/model/procfs.h"
 #include "gpu/canary.h"
 #include "gpu/mps.h"
 
@@ -77,16 +78,20 @@ uint64_t td_canary_turn(struct td_canary *canary, struct td_hang *hang,
 	bool *ret_hung)
 {
 	enum td_canary_end end;
+	uid_t uid = 0;
+	bool known = mps->server && !td_procfs_uid(mps->server, &uid);
 
 	*ret_hung = false;
 	td_hang_server(hang, (int)mps->server);
+	if (known)
+		hang->uid = uid;
 	if (has_ended(canary, &end))
 		td_hang_canary(hang, params, end, now_ns);
 	if (td_hang_step(hang, now_ns)) {
 		*ret_hung = true;
 		kill_it(canary);
 	}
-	if (mps->state == TD_MPSD_READY && canary->source.fd < 0 &&
+	if (known && mps->state == TD_MPSD_READY && canary->source.fd < 0 &&
 		td_hang_wants_canary(hang, now_ns)) {
 		td_hang_sent(hang, params, now_ns);
 		if (!send_one(canary, hang->uid, mps))
