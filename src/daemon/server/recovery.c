@@ -62,8 +62,10 @@ bool td_recovery_turn(struct td_recovery *recovery, struct td_node *node, uint32
 {
 	const struct td_gpu_verdict *verdict = &node->verdicts[gpu];
 	bool resets, before = recovery->resets;
-	enum td_health_state health = verdict->known ? (enum td_health_state)verdict->health
-						     : judge(recovery, node, gpu, mps, now_ns);
+	/* A policy that does not look at health has none to tell. */
+	bool judged = verdict->known && node->policy->needs & TD_HAS(HEALTH);
+	enum td_health_state health = judged ? (enum td_health_state)verdict->health
+					     : judge(recovery, node, gpu, mps, now_ns);
 
 	resets = is_reset(health);
 	recovery->is_broken = health == TD_HEALTH_BROKEN;
