@@ -101,16 +101,33 @@ static bool is_control(pid_t pid)
 	       strncmp(end, ") Z", 3) != 0 && strncmp(end, ") X", 3) != 0;
 }
 
+static bool is_trusted_user(uid_t uid)
+{
+	return uid == 0 || uid == geteuid();
+}
+
+/* Anybody may have made the directory: a link would have us open what he chooses. */
+static int open_pid_file(const char *directory)
+{
+	int at = open(directory, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), fd = -1;
+	struct stat st;
+
+	if (at < 0)
+		return -1;
+	if (!fstat(at, &st) && is_trusted_user(st.st_uid))
+		fd = openat(at, PID_FILE,
+			O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
+	close(at);
+	return fd;
+}
+
 bool td_mps_look(const char *directory, struct td_mps_place *ret)
 {
-	char path[PATH_MAX], text[32] = "";
+	char text[32] = "";
 	struct stat st;
 	ssize_t n;
-	int fd;
+	int fd = open_pid_file(directory);
 
-	snprintf(path, sizeof(path), "%s/" PID_FILE, directory);
-	/* Anybody may have made the directory: a link would have us open what he chooses. */
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
 	if (fd < 0)
 		return false;
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
@@ -128,7 +145,7 @@ bool td_mps_look(const char *directory, struct td_mps_place *ret)
 /* Another user's control daemon is no reason to have none: anybody could forbid MPS with one. */
 static bool is_trusted(const struct td_mps_place *place)
 {
-	return place->alive && (place->uid == 0 || place->uid == geteuid());
+	return place->alive && is_trusted_user(place->uid);
 }
 
 bool td_mps_foreign(const char *own, struct td_mps_place *ret)

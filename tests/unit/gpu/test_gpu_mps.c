@@ -366,6 +366,20 @@ TEST(files_that_others_made_are_not_followed)
 	CHECK_EQ(unlink(target), 0);
 	CHECK_EQ(mkfifo(target, 0600), 0);
 	CHECK(!td_mps_look(link, &place));
+	/* A link in place of the directory is not followed either. */
+	CHECK_EQ(unlink(target), 0);
+	CHECK_EQ(rmdir(link), 0);
+	snprintf(target, sizeof(target), "%s/real", root);
+	CHECK_EQ(mkdir(target, 0700), 0);
+	write_file("real/nvidia-cuda-mps-control.pid", "1\n", 0644);
+	CHECK(td_mps_look(target, &place));
+	CHECK_EQ(symlink(target, link), 0);
+	CHECK(!td_mps_look(link, &place));
+	/* Another user's directory is not believed. */
+	if (!geteuid()) {
+		CHECK_EQ(chown(target, 12345, 12345), 0);
+		CHECK(!td_mps_look(target, &place));
+	}
 	end();
 }
 
