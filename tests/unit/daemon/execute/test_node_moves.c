@@ -134,7 +134,7 @@ TEST(what_was_there_before_is_not_believed_when_memory_has_left)
 	says_moved(TD_MOVE_DONE);
 	CHECK_EQ(act->state, TD_ACTION_DONE);
 	CHECK(!MOVER->process->moving.goes);
-	/* What it says once more changes nothing. */
+	/* A second DONE changes nothing. */
 	says_moved(TD_MOVE_DONE);
 	CHECK_EQ(MOVER->process->moves, 1);
 }
