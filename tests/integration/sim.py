@@ -59,8 +59,9 @@ def files_are_what_they_say(folder):
     assert all(p["done"] == 12 and p["unfinished"] == 0 for p in summary["policies"]), summary
     mean = {p["policy"]: p["jct_mean_s"] for p in summary["policies"]}
     # Four short jobs in a burst are not all put on the one idle GPU. tandem stops the long ones for
-    # the short ones, which pays only where there are many of these.
-    assert mean["antman"] < mean["fifo"] and mean["tandem"] < mean["preempt"], mean
+    # the short ones, which pays only where there are many of these; else it costs little.
+    assert mean["antman"] < mean["fifo"] < mean["preempt"], mean
+    assert mean["tandem"] < 1.1 * mean["fifo"], mean
     with open(f"{folder}/out/report.html") as f:
         page = f.read()
     assert (page.count("<svg") == 3 and page.count("<svg") == page.count("</svg>")

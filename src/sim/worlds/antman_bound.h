@@ -1,6 +1,6 @@
 /*
  * Lower bounds on AntMan's trace for every policy that serves guaranteed jobs in order of arrival,
- * which is AntMan's own rule (3.3) and that of all policies here.
+ * which is AntMan's own rule (3.3). tandem keeps it only while they fit the quotas.
  *
  * Purpose. AntMan's figures in exp_antman.c depend on how it treats its guests. These bounds do
  * not. They hold for every treatment, with all durations known, moves at no cost, parts of jobs on

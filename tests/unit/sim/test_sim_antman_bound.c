@@ -5,6 +5,7 @@
 #include "test.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "policy/algo/control/duty.h"
 #include "sim/base/random.h"
@@ -169,6 +170,30 @@ static void draw_kinds(uint64_t *state)
 	}
 }
 
+/*
+ * Finds bounds of every order: alone and as one fluid, for all jobs and for the guaranteed ones by
+ * themselves. tandem does not keep the order of arrival among guaranteed jobs that ask for more
+ * than there is, so their bound in that order is none for it.
+ */
+static void find_without_order(void)
+{
+	static struct td_sim_job same[JOBS];
+	struct td_antman_bound guaranteed;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < JOBS; i++)
+		if (jobs[i].class == TD_CLASS_GUARANTEED) {
+			same[count] = jobs[i];
+			same[count++].class = TD_CLASS_BESTEFFORT;
+		}
+	CHECK_EQ(td_antman_bound(same, count, 8, &room, &guaranteed), 0);
+	memcpy(same, jobs, sizeof(jobs));
+	for (uint32_t i = 0; i < JOBS; i++)
+		same[i].class = TD_CLASS_BESTEFFORT;
+	CHECK_EQ(td_antman_bound(same, JOBS, 8, &room, &bound), 0);
+	bound.guaranteed_jct_s = guaranteed.jct_s;
+}
+
 TEST(nobody_who_keeps_the_guard_is_better_than_the_bound)
 {
 	static const struct td_sched *const scheds[] = {&td_sched_antman, &td_sched_tandem};
@@ -186,6 +211,8 @@ TEST(nobody_who_keeps_the_guard_is_better_than_the_bound)
 		for (int s = 0; s < 2; s++) {
 			double metrics[TD_METRIC_N];
 
+			if (scheds[s] == &td_sched_tandem)
+				find_without_order();
 			run(scheds[s], &options, JOBS, metrics);
 			CHECK(metrics[TD_METRIC_DONE] > JOBS - 0.5);
 			CHECK(metrics[TD_METRIC_JCT_MEAN_S] >= bound.jct_s);
