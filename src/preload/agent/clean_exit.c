@@ -33,6 +33,8 @@
 #define TELL_NS    TD_NS_PER_S
 /* Work has not ended: for the daemon to have the MPS server let go of us. */
 #define LAST_NS      (5 * TD_NS_PER_S)
+/* Longer than all of it together. */
+#define KEPT_NS      (20 * TD_NS_PER_S)
 #define PAUSE_MIN_NS (50 * TD_NS_PER_US)
 #define PAUSE_MAX_NS (2 * TD_NS_PER_MS)
 #define IDLE_NS      TD_NS_PER_S
@@ -53,6 +55,7 @@ static _Atomic uint32_t status = NEVER_SET; /* of an _exit() */
 static struct td_context contexts[TD_CONTEXT_MAX]; /* the exit thread's */
 static unsigned context_count;
 static _Atomic bool destroyed;
+static _Atomic uint32_t keeps_waiters; /* 1: contexts end below threads that wait for work */
 
 /* -- the agent's part -- */
 
@@ -194,6 +197,17 @@ static void park_threads(void)
 	/* Not closed: a thread that is parked may have malloc's lock. */
 }
 
+void td_exit_waited(CUresult result)
+{
+	uint64_t end_ns;
+
+	if (!result || !atomic_load(&keeps_waiters))
+		return;
+	end_ns = td_time_now_ns() + KEPT_NS;
+	while (td_time_now_ns() < end_ns)
+		td_futex_wait(&keeps_waiters, 1, KEPT_NS, false);
+}
+
 /* -- contexts -- */
 
 static void *destroy_main(void *arg)
@@ -213,13 +227,20 @@ static void *destroy_main(void *arg)
 	return NULL;
 }
 
-/* True: they are gone. */
+/*
+ * True: they are gone. Where work is still in flight, threads wait for it within the driver, and
+ * the driver waits for those that it wakes: parked, they would hold up the end of the contexts.
+ * They are kept when they come back from there.
+ */
 static bool destroy(bool is_still)
 {
 	context_count = td_context_list(contexts, TD_CONTEXT_MAX);
 	if (!context_count)
 		return true;
-	park_threads();
+	if (is_still)
+		park_threads();
+	else
+		atomic_store(&keeps_waiters, 1);
 	return !td_thread_start(destroy_main) && wait_for(is_destroyed, is_still ? DESTROY_NS : 0);
 }
 
@@ -376,4 +397,5 @@ void td_exit_forked(void)
 	atomic_store(&left, false);
 	atomic_store(&status, NEVER_SET);
 	atomic_store(&destroyed, false);
+	atomic_store(&keeps_waiters, 0);
 }

@@ -25,6 +25,8 @@
 
 #include <stdbool.h>
 
+#include "cuda/types.h"
+
 struct td_gpu_info;
 struct td_msg;
 
@@ -51,5 +53,11 @@ void td_exit_begins(void);
  * made.
  */
 void td_exit_now(int status);
+
+/*
+ * A call that waited for work has come back with this. If that is an error by which the process's
+ * own end shows, the thread stays here until then.
+ */
+void td_exit_waited(CUresult result);
 
 void td_exit_forked(void);

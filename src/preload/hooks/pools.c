@@ -8,6 +8,7 @@
 
 #include "cuda/objects.h"
 #include "cuda/symbols.h"
+#include "preload/agent/clean_exit.h"
 #include "preload/base/backend.h"
 #include "preload/context/context.h"
 #include "preload/driver/driver.h"
@@ -239,6 +240,7 @@ CUresult td_hook_cuMemPoolDestroy(void *a0)
 		CUresult r;                                                                        \
 		td_gate_synchronises(TD_SYMBOL_##symbol);                                          \
 		r = td_real.symbol TD_ARGS_##symbol;                                               \
+		td_exit_waited(r);                                                                 \
 		td_outside_refresh();                                                              \
 		return r;                                                                          \
 	}
