@@ -1,6 +1,7 @@
 /* set, stop: what changes the daemon or a job's settings. */
 #include <string.h>
 
+#include "base/program.h"
 #include "cli/cli.h"
 
 /* The rows of this key, or with NULL all of them, and how many that were. */
@@ -15,7 +16,9 @@ static void option_row(const struct td_msg *msg, void *arg)
 
 	if (msg->type != TD_MSG_TYPE_option || (shown->key && strcmp(shown->key, msg->option.key)))
 		return;
-	printf("%-16s %-12s %s\n", msg->option.key, msg->option.value, msg->option.help);
+	printf("%-24s %-12s %s\n", msg->option.key, msg->option.value, msg->option.help);
+	/* There are more than stdio keeps, and it forgets why it could not write. */
+	td_output_flush();
 	shown->count++;
 }
 

@@ -435,12 +435,16 @@ static CUresult struct_cuMemAdvise_v2(CUdeviceptr a0, size_t a1, int a2, CUmemLo
 
 /* -- events -- */
 
+/* No move comes in between: it is recorded where the table says. */
 #define RECORD_EVENT(symbol, ...)                                                                  \
 	static CUresult struct_##symbol TD_PARAMS_##symbol                                         \
 	{                                                                                          \
-		CUresult r = adapt_##symbol(__VA_ARGS__);                                          \
+		CUresult r;                                                                        \
+		td_rehome_begin();                                                                 \
+		r = adapt_##symbol(__VA_ARGS__);                                                   \
 		if (!r)                                                                            \
 			td_twin_set_recorded(a0, td_rehome_here());                                \
+		td_rehome_end();                                                                   \
 		return r;                                                                          \
 	}
 
@@ -449,16 +453,25 @@ RECORD_EVENT(cuEventRecord_ptsz, a0, stream)
 RECORD_EVENT(cuEventRecordWithFlags, a0, stream, a2)
 RECORD_EVENT(cuEventRecordWithFlags_ptsz, a0, stream, a2)
 
+static CUresult twin_elapsed(float *ret_ms, CUevent start, CUevent end, bool v2)
+{
+	CUresult r;
+
+	td_rehome_begin();
+	td_rehome_sync();
+	r = td_twin_elapsed(ret_ms, start, end, v2);
+	td_rehome_end();
+	return r;
+}
+
 static CUresult struct_cuEventElapsedTime(float *a0, CUevent a1, CUevent a2)
 {
-	td_rehome_sync();
-	return td_twin_elapsed(a0, a1, a2, false);
+	return twin_elapsed(a0, a1, a2, false);
 }
 
 static CUresult struct_cuEventElapsedTime_v2(float *a0, CUevent a1, CUevent a2)
 {
-	td_rehome_sync();
-	return td_twin_elapsed(a0, a1, a2, true);
+	return twin_elapsed(a0, a1, a2, true);
 }
 
 /* -- callbacks: they are told the program's stream -- */
