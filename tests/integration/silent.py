@@ -220,7 +220,7 @@ def a_daemon_that_does_not_come_up_is_not_waited_for():
         assert process.returncode == 0 and json.loads(out)["checksum_ok"], (process.returncode, err)
         assert (err
                 == f"tandem: the daemon that was started at {path} has not come up in 10 s: see "
-                f"{path}.log; until a daemon answers, the program runs without one\n"), err
+                f"{path}.log; until then the program runs without it\n"), err
 
 
 def who_waits_for_a_stopped_daemon_goes_on_and_both_come_back_to_it():
