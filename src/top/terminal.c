@@ -17,6 +17,7 @@
 
 #define RETRY_MS 1000
 #define ESCAPE   27
+#define SURE_NS  (4 * TD_NS_PER_S)
 
 /* -- other verbs, as they are typed -- */
 
@@ -55,6 +56,30 @@ static void run_verb(const char *verb, const char *job, char *buf, size_t len)
 	close(fds[0]);
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
+}
+
+/* Runs it as a process of nobody's: it waits until the job has ended, and top does not. */
+static bool begin_verb(const char *verb, const char *job)
+{
+	static const char *const candidates[] = {"tandem", "../cli/tandem", NULL};
+	char path[PATH_MAX];
+	int null_fd;
+	pid_t pid;
+
+	if (!td_program_beside(path, sizeof(path), candidates))
+		return false;
+	pid = fork();
+	if (!pid) {
+		null_fd = open("/dev/null", O_RDWR);
+		for (int fd = 0; fd <= STDERR_FILENO; fd++)
+			dup2(null_fd, fd);
+		if (setsid() >= 0 && !fork())
+			execl(path, "tandem", verb, job, (char *)NULL);
+		_exit(0);
+	}
+	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return pid > 0;
 }
 
 /* -- the terminal -- */
@@ -138,6 +163,7 @@ static const char help_text[] =
 	"/         show only jobs whose id, name, class, state or pid contains a text\n"
 	"e, Enter  explain why the job runs or waits\n"
 	"p         pause the job, or let it go on\n"
+	"x, R      end the job, start it again (tandem evict, restart): press it twice\n"
 	"+, -      look more often, less often\n"
 	"q         quit\n"
 	"\n"
@@ -195,6 +221,31 @@ static void pause_or_resume(struct td_top *top)
 	run_verb(verb, pid, said, sizeof(said));
 	look_again(top);
 	td_top_say(top, 3 * TD_NS_PER_S, *said ? said : text);
+}
+
+/* A key that ends a job is to be pressed twice, at the same job. */
+static void end_job(struct td_top *top, int key, const char *verb)
+{
+	const struct td_snapshot_job *job = td_screen_selected(&top->screen, &top->shown);
+	uint64_t now_ns = td_time_now_ns();
+	char pid[16], text[256];
+	const char *name;
+
+	if (!job || !selected_job(top, pid, sizeof(pid)))
+		return;
+	name = *job->said.name ? job->said.name : job->said.job;
+	if (top->sure_key != key || top->sure_pid != job->said.pid || now_ns > top->sure_until_ns) {
+		top->sure_key = key;
+		top->sure_pid = job->said.pid;
+		top->sure_until_ns = now_ns + SURE_NS;
+		snprintf(text, sizeof(text), "%c again: %s %.100s (%s)", key, verb, name, pid);
+		td_top_say(top, SURE_NS, text);
+		return;
+	}
+	top->sure_key = 0;
+	snprintf(text, sizeof(text), "%s %s: %.100s (%s)", verb,
+		begin_verb(verb, pid) ? "has been asked for" : "cannot be run", name, pid);
+	td_top_say(top, 3 * TD_NS_PER_S, text);
 }
 
 static void sort_by(struct td_top *top, enum td_jobs_column key)
@@ -303,6 +354,8 @@ static void press(struct td_top *top, int key)
 	case KEY_ENTER:
 	case 'e': explain(top); break;
 	case 'p': pause_or_resume(top); break;
+	case 'x': end_job(top, key, "evict"); break;
+	case 'R': end_job(top, key, "restart"); break;
 	case '+': set_period(top, top->period_ns / 2); break;
 	case '-': set_period(top, top->period_ns * 2); break;
 	case 'h':

@@ -24,6 +24,10 @@ struct td_top {
 	bool asks_filter, ends;
 	char note[600], detail[TD_TOP_DETAIL_BYTES];
 	uint64_t note_until_ns;
+	/* A key that ends this job when it is pressed again until then; 0: none. */
+	int sure_key;
+	uint32_t sure_pid;
+	uint64_t sure_until_ns;
 };
 
 /* Prints an error; returns the exit status of one. */

@@ -400,7 +400,8 @@ static void draw_keys(const struct td_screen *screen, struct td_canvas *canvas)
 	} keys[] = {
 		{"q", "quit"},
 		{"e", "explain"},
-		{"p", "pause or resume"},
+		{"p", "pause"},
+		{"x", "evict"},
 		{"s", "sort"},
 		{"r", "reverse"},
 		{"/", "filter"},

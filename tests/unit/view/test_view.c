@@ -180,7 +180,7 @@ TEST(a_small_terminal_shows_what_matters)
 		"  0 resnet           running   50%  30%   100 MiB   3.0 MiB   1.0 GiB   90.00 s");
 	CHECK_STR(line(5), "");
 	CHECK_STR(line(23),
-		"q quit  e explain  p pause or resume  s sort  r reverse  / filter  h help");
+		"q quit  e explain  p pause  x evict  s sort  r reverse  / filter  h help");
 }
 
 TEST(a_wide_terminal_shows_more_columns)
