@@ -131,7 +131,7 @@ TEST(what_was_there_before_is_not_believed_when_memory_has_left)
 	CHECK(MOVER->process->moving.goes);
 	td_list_for_each (it, &MOVER->process->clients)
 		CHECK(!td_container_of(it, struct td_client, of_process)->was_there);
-	/* What is done is forgotten: act is not to be looked at any more. */
+	/* An act that is done is forgotten, and is not to be looked at any more. */
 	says_moved(TD_MOVE_DONE);
 	CHECK_EQ(MOVER->process->moves, 1);
 	CHECK(!MOVER->process->moving.number && !MOVER->process->moving.goes);
