@@ -115,8 +115,8 @@ static int open_pid_file(const char *directory)
 	if (at < 0)
 		return -1;
 	if (!fstat(at, &st) && is_trusted_user(st.st_uid))
-		fd = openat(at, PID_FILE,
-			O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
+		fd = openat(
+			at, PID_FILE, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
 	close(at);
 	return fd;
 }
@@ -496,7 +496,7 @@ static void check_call(struct td_mpsd *mps, uint64_t now_ns)
 	finish(mps, what, WIFEXITED(status) && !WEXITSTATUS(status), text, now_ns);
 }
 
-/* Its clients have lost their contexts. The control daemon starts another one for who comes next. */
+/* Its clients have lost their contexts. The control daemon starts another one for newcomers. */
 static void server_has_ended(struct td_mpsd *mps, uint64_t now_ns)
 {
 	lose_server(mps);

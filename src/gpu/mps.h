@@ -33,7 +33,7 @@ enum td_mpsd_state {
 	TD_MPSD_OFF,
 	TD_MPSD_STARTING,
 	TD_MPSD_READY,
-	TD_MPSD_FAULT, /* a client's fault: nobody new until they are gone; or its server has died */
+	TD_MPSD_FAULT, /* a client's fault: nobody new until they are gone; or its server died */
 	TD_MPSD_STOPPING,
 	TD_MPSD_FAILED,
 	TD_MPSD_STATE_N,

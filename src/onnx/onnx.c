@@ -26,7 +26,7 @@ enum { FUNCTION_NAME = 1, FUNCTION_NODE = 7, FUNCTION_DOMAIN = 10 };
 
 enum when { ALWAYS, WEIGHTS, NEVER, PASSES, WEIGHT };
 
-static const struct operator {
+static const struct op {
 	const char *name;
 	enum td_layer_kind kind;
 	enum when when;
@@ -36,7 +36,7 @@ static const struct operator {
 #undef OPERATOR
 };
 
-static const struct operator unknown = {"", TD_LAYER_OTHER, ALWAYS};
+static const struct op unknown = {"", TD_LAYER_OTHER, ALWAYS};
 
 typedef uint64_t counts_t[TD_LAYER_KINDS];
 
@@ -60,7 +60,7 @@ struct reader {
 /* A node as far as a count needs it. */
 struct node {
 	uint64_t name, domain; /* of the operator */
-	const struct operator *operator;
+	const struct op *op;
 	bool first_is_weight, any_is_weight;
 };
 
@@ -111,7 +111,7 @@ static void add_one(counts_t to, enum td_layer_kind kind)
 	to[kind] += to[kind] < UINT64_MAX;
 }
 
-static const struct operator *find_operator(struct td_span name)
+static const struct op *find_operator(struct td_span name)
 {
 	for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++)
 		if (equals(name, operators[i].name))
@@ -186,11 +186,10 @@ static int count_attribute(struct reader *reader, struct td_span attribute, coun
 	return r;
 }
 
-static void read_input(const struct reader *reader, struct td_span name, bool is_first,
-	struct node *node)
+static void read_input(
+	const struct reader *reader, struct td_span name, bool is_first, struct node *node)
 {
-	bool is_weight =
-		reader->in_function || td_names_has(&reader->weights, td_name_hash(name));
+	bool is_weight = reader->in_function || td_names_has(&reader->weights, td_name_hash(name));
 
 	node->any_is_weight |= is_weight;
 	if (is_first)
@@ -203,15 +202,14 @@ static int read_node(struct reader *reader, struct td_span message, struct node 
 	bool is_first = true;
 	int r;
 
-	*ret = (struct node){
-		.domain = td_name_hash((struct td_span){0}), .operator = &unknown};
+	*ret = (struct node){.domain = td_name_hash((struct td_span){0}), .op = &unknown};
 	while ((r = next(reader, &message, &field)) > 0) {
 		if (is(&field, NODE_INPUT)) {
 			read_input(reader, field.bytes, is_first, ret);
 			is_first = false;
 		} else if (is(&field, NODE_OPERATOR)) {
 			ret->name = td_name_hash(field.bytes);
-			ret->operator = find_operator(field.bytes);
+			ret->op = find_operator(field.bytes);
 		} else if (is(&field, NODE_DOMAIN)) {
 			ret->domain = td_name_hash(field.bytes);
 		}
@@ -235,8 +233,8 @@ static struct function *find_function(const struct reader *reader, const struct 
 
 	if (!reader->function_count)
 		return NULL;
-	return bsearch(&key, reader->functions, reader->function_count, sizeof(key),
-		compare_functions);
+	return bsearch(
+		&key, reader->functions, reader->function_count, sizeof(key), compare_functions);
 }
 
 static int count_nodes(
@@ -261,14 +259,12 @@ static int count_function(struct reader *reader, struct function *function)
 
 static bool makes_weight(const struct node *node)
 {
-	return node->operator->when == WEIGHT ||
-	       (node->operator->when == PASSES && node->first_is_weight);
+	return node->op->when == WEIGHT || (node->op->when == PASSES && node->first_is_weight);
 }
 
 static bool is_layer(const struct node *node)
 {
-	return node->operator->when == ALWAYS ||
-	       (node->operator->when == WEIGHTS && node->any_is_weight);
+	return node->op->when == ALWAYS || (node->op->when == WEIGHTS && node->any_is_weight);
 }
 
 static int count_node(struct reader *reader, struct td_span message, counts_t counts)
@@ -288,7 +284,7 @@ static int count_node(struct reader *reader, struct td_span message, counts_t co
 			return r;
 		add(counts, function->counts);
 	} else if (is_layer(&node)) {
-		add_one(counts, node.operator->kind);
+		add_one(counts, node.op->kind);
 	}
 	while ((r = next(reader, &rest, &field)) > 0) {
 		if (is(&field, NODE_ATTRIBUTE))
@@ -329,8 +325,7 @@ static struct function *new_function(struct reader *reader)
 {
 	if (reader->function_count == reader->function_room) {
 		uint32_t room = reader->function_room ? reader->function_room * 2 : 16;
-		struct function *larger =
-			realloc(reader->functions, room * sizeof(*larger));
+		struct function *larger = realloc(reader->functions, room * sizeof(*larger));
 
 		if (!larger)
 			return NULL;
@@ -352,8 +347,7 @@ static int read_function(struct reader *reader, struct td_span body)
 	function = new_function(reader);
 	if (!function)
 		return -ENOMEM;
-	*function = (struct function){
-		.body = body, .domain = td_name_hash((struct td_span){0})};
+	*function = (struct function){.body = body, .domain = td_name_hash((struct td_span){0})};
 	while ((r = next(reader, &rest, &field)) > 0) {
 		if (is(&field, FUNCTION_NAME)) {
 			function->name = td_name_hash(field.bytes);

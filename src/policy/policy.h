@@ -257,14 +257,14 @@ struct td_action {
  * holds where `known` does not, too.
  */
 struct td_gpu_verdict {
-	bool known;        /* the policy judges GPUs */
-	bool accepts;      /* more besteffort work may be placed here */
-	bool resets;       /* the MPS server is to be ended and started anew */
-	uint8_t state;     /* enum td_sysmonitor_state */
-	uint8_t health;    /* enum td_health_state */
-	uint32_t load_ppm; /* U_GPU, MuxFlow's Equation 1 */
-	uint32_t duty_ppm; /* of the GPU's time, for besteffort work */
-	uint64_t until_ns; /* when `state` ends at the earliest; 0: when the figures change */
+	bool known;            /* the policy judges GPUs */
+	bool accepts;          /* more besteffort work may be placed here */
+	bool resets;           /* the MPS server is to be ended and started anew */
+	uint8_t state;         /* enum td_sysmonitor_state */
+	uint8_t health;        /* enum td_health_state */
+	uint32_t load_ppm;     /* U_GPU, MuxFlow's Equation 1 */
+	uint32_t duty_ppm;     /* of the GPU's time, for besteffort work */
+	uint64_t until_ns;     /* when `state` ends at the earliest; 0: when the figures change */
 	uint32_t sm_share_ppm; /* of the SMs, for besteffort work that starts now; 0: no bound */
 };
 

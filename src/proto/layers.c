@@ -41,6 +41,6 @@ void td_layers_format(const uint32_t counts[TD_LAYER_KINDS], char ret[TD_LAYERS_
 	int at = 0;
 
 	for (unsigned i = 0; i < TD_LAYER_KINDS; i++)
-		at += snprintf(ret + at, (size_t)(TD_LAYERS_TEXT - at), "%s%u", i ? "," : "",
-			counts[i]);
+		at += snprintf(
+			ret + at, (size_t)(TD_LAYERS_TEXT - at), "%s%u", i ? "," : "", counts[i]);
 }

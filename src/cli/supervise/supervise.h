@@ -7,7 +7,7 @@
 #include "proto/proto.h"
 
 struct td_supervise {
-	char *const *argv; /* the command; its environment is that of this process */
+	char *const *argv;     /* the command; its environment is that of this process */
 	void (*prepare)(void); /* called in the child before each start, to change that; NULL */
 	struct td_restart restart;
 	bool may_queue;            /* --requeue */

@@ -68,8 +68,8 @@ void td_act_enter(struct td_node *node, struct td_act *act, enum td_action_state
 	const char *reason, uint64_t now_ns);
 
 /*
- * A user asks for EVICT, RESTART, MIGRATE (to that GPU), PAUSE or RESUME of all of his jobs of that name (root: of
- * everybody's). 0, with the acts, which are valid until the next step (room: TD_ACTS_MAX); some may
+ * A user asks for EVICT, RESTART, MIGRATE (to that GPU), PAUSE or RESUME of all of his jobs of that
+ * name (root: of everybody's). 0, with the acts, which are valid until the next step (room: TD_ACTS_MAX); some may
  * have ended already. -ENOENT, -E2BIG, -EINVAL or -ENOMEM with a sentence.
  */
 int td_actions_order(struct td_node *node, uid_t uid, const char *job, enum td_action_kind kind,
@@ -80,7 +80,7 @@ int td_actions_order(struct td_node *node, uid_t uid, const char *job, enum td_a
 void td_actions_evict(struct td_node *node, const struct td_process *process, uint64_t now_ns);
 
 /*
- * The MPS server of the GPU is about to be started anew: its clients' jobs are restarted, the online
+ * The MPS server of the GPU is about to be started anew: its clients' jobs are restarted, online
  * ones first, where somebody can do that.
  */
 void td_actions_restart_on(struct td_node *node, uint32_t gpu, uint64_t now_ns);

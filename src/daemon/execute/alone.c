@@ -22,9 +22,8 @@ static bool is_on(const struct td_process *process, uint32_t gpu, unsigned *ret_
 /* One gate for several GPUs: to hold it on one would hold it on all. */
 static bool may_be_held(const struct td_process *process, unsigned gpus)
 {
-	return gpus == 1 && process->pacing.duty_ppm &&
-	       process->meter && process->job->settings.class != TD_CLASS_ONLINE &&
-	       process->phase == TD_PHASE_OPEN;
+	return gpus == 1 && process->pacing.duty_ppm && process->meter &&
+	       process->job->settings.class != TD_CLASS_ONLINE && process->phase == TD_PHASE_OPEN;
 }
 
 /* Those who use the GPU now; 0: not two, or somebody is among them who may not be held. */

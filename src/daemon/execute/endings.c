@@ -135,7 +135,7 @@ static void tell_one(
 }
 
 /*
- * Killing a client of MPS with work in flight may hang the server, unless that lets go of it before.
+ * Killing a client of MPS with work in flight may hang the server, unless that lets go of it first.
  * Returns when SIGKILL is due.
  */
 static uint64_t when_to_kill(

@@ -35,7 +35,7 @@ static uint64_t host_bytes_shown(const struct td_client *client)
 	return lacks < client->host_bytes ? lacks : client->host_bytes;
 }
 
-/* What programs that come to the GPU are to find there is nobody else's. */
+/* Takes the bytes that a move has reserved off the capacity that the policy sees. */
 static void hide_reserved(struct td_node *node, uint32_t gpu)
 {
 	uint64_t *capacity = &node->gpu_views[gpu].capacity_bytes,

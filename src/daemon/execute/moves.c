@@ -165,7 +165,7 @@ static uint64_t needed_bytes(const struct td_client *source)
 							    : source->device.used;
 }
 
-/* What there is for it now, within its job's limit. */
+/* The bytes that it may have there now, within its job's limit. */
 static uint64_t room_of(const struct td_node *node, const struct td_client *target)
 {
 	return td_min_u64(td_account_room(&node->gpus[target->gpu].account, &target->device),
@@ -189,8 +189,8 @@ static uint64_t kept_bytes(const struct td_client *mover, const struct td_client
 }
 
 /* The most that there may come to be for it. */
-static uint64_t most_bytes(const struct td_node *node, const struct td_client *source,
-	const struct td_client *target)
+static uint64_t most_bytes(
+	const struct td_node *node, const struct td_client *source, const struct td_client *target)
 {
 	const struct td_gpu *gpu = &node->gpus[target->gpu];
 	uint64_t kept = 0, has = gpu->capacity_bytes + td_capacity_doubt(gpu);
@@ -237,7 +237,7 @@ static void find_room(struct td_node *node, struct td_act *act, struct td_client
 	enter(act, TD_MIGRATION_CLOSE, now_ns + 2 * node->options.drain_deadline_ns + CLOSE_NS);
 }
 
-/* What it has allocated meanwhile has to have room, too. */
+/* Memory that it has allocated meanwhile has to have room, too. */
 static void go(struct td_node *node, struct td_act *act, struct td_client *source,
 	struct td_client *target, uint64_t now_ns)
 {

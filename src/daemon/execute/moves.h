@@ -46,5 +46,5 @@ uint64_t td_move_wakeup(const struct td_act *act);
 int td_move_find_gpu(
 	const struct td_node *node, const char *text, uint8_t ret_uuid[16], struct td_err *err);
 
-/* What is kept free of the GPU for programs that come to it. */
+/* The bytes of the GPU that are kept free for programs that move to it. */
 uint64_t td_move_reserved_bytes(const struct td_node *node, uint32_t gpu);

@@ -24,8 +24,8 @@ static bool has_rivals(const struct td_node *node, const struct td_process *proc
 	td_list_for_each (it, &node->processes) {
 		const struct td_process *other = td_process_at(it);
 
-		if (other != process && !other->stop.is && other->phase != TD_PHASE_CLOSED && other->wants &&
-			uses_gpu_of(process, other))
+		if (other != process && !other->stop.is && other->phase != TD_PHASE_CLOSED &&
+			other->wants && uses_gpu_of(process, other))
 			return true;
 	}
 	return false;

@@ -196,7 +196,7 @@ static bool answer(struct td_node *node, struct td_client *client, uint64_t now_
 			q.quota == TD_QUOTA_REFUSED && *process->job->settings.mem
 				? "beyond the job's limit"
 				: "out of memory");
-	/* What comes later, or lies on the host, is not on the device. */
+	/* Memory that comes later, or lies on the host, is not on the device. */
 	if (verdict == TD_ANSWER_LATER || verdict == TD_ANSWER_HOST)
 		client->was_there = false;
 	assert(client->needs); /* one verdict for each ticket */

@@ -78,7 +78,7 @@ void td_hang_canary(struct td_hang *hang, const struct td_hang_params *params,
 		return;
 	hang->state = TD_HANG_QUIET;
 	hang->until_ns = end == TD_CANARY_FAILED ? now_ns + params->retry_ns : 0;
-	/* What it could not try stays suspect. */
+	/* A server that it could not try stays suspect. */
 	if (again || end == TD_CANARY_FAILED)
 		suspect(hang, now_ns);
 }

@@ -51,7 +51,7 @@ void td_hang_died(struct td_hang *hang, uint64_t now_ns);
 /* The pid of the server; 0: there is none. */
 void td_hang_server(struct td_hang *hang, int server);
 /*
- * What all clients have launched, and how much GPU time of it has ended. Either sum falls when a
+ * The launches of all clients, and how much GPU time of them has ended. Either sum falls when a
  * client goes.
  */
 void td_hang_progress(struct td_hang *hang, const struct td_hang_params *params, uint64_t launched,

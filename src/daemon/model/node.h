@@ -54,7 +54,7 @@ struct td_pacing {
 	uint64_t pause_until_ns, sharers, long_ns, long_every_ns, hold_new, batch;
 };
 
-/* What a process says of its steps, within bounds; see preload/measure/steps.h. Zeros: nothing yet. */
+/* A process's own word on its steps, within bounds (preload/measure/steps.h). 0: nothing yet. */
 struct td_steps_told {
 	uint64_t count, step_ns, began_ns, median_ns;
 	uint32_t unit, sure_ppm;
@@ -68,8 +68,8 @@ struct td_ceiling {
 /* What is known of MPS on a GPU, by who looks after it. */
 struct td_mps_seen {
 	enum td_mps state;
-	bool can_serve; /* programs get there by it, or will when a policy asks for it */
-	bool hangs;     /* work is in flight, and nothing of it ends */
+	bool can_serve;      /* programs get there by it, or will when a policy asks for it */
+	bool hangs;          /* work is in flight, and nothing of it ends */
 	uint64_t started_ns; /* the present control daemon or server, whichever is younger */
 };
 
@@ -97,7 +97,7 @@ struct td_node_io {
 	void (*acted)(void *arg, const struct td_act *act);
 	/* Writes the ceilings of a slot (UINT64_MAX: none), and returns what the process has claimed there. NULL: cannot. */
 	struct td_ceiling (*ceiling)(void *peer, uint32_t slot, const struct td_ceiling *ceiling);
-	/* Looks at MPS on the GPU. False: nobody looks after it there. NULL: nobody does anywhere. */
+	/* Looks at MPS on the GPU. False: nobody manages it there. NULL: nobody does anywhere. */
 	bool (*mps)(void *arg, const uint8_t *uuid, struct td_mps_seen *ret);
 	/* Has the MPS server of the GPU let go of its client. NULL: nobody can. */
 	void (*mps_terminate)(void *arg, const uint8_t *uuid, pid_t pid);
@@ -141,7 +141,7 @@ struct td_client {
 	struct td_process *process;
 	uint32_t id, gpu, slot;
 	uint32_t sm_share_ppm; /* that it was started with, as it says; 0: none */
-	uint64_t total_bytes; /* the size of its GPU, as it says */
+	uint64_t total_bytes;  /* the size of its GPU, as it says */
 	/*
 	 * What its GRANTs let it have unasked, and what it has: on the device, and in all with what lies
 	 * on the host or is paged by the driver.
@@ -173,12 +173,12 @@ struct td_client {
 	struct {
 		bool valid;
 		uint64_t charged_bytes, overhead_bytes, imported_bytes, next_imported_bytes;
-	} seen;           /* in the last sample */
+	} seen;                      /* in the last sample */
 	struct td_activity activity; /* of the GPU, by its meter */
-	bool mps;         /* it shares the GPU by MPS, as it says */
-	struct td_profile profile; /* shown to policies: show.c */
-	bool ready;       /* everything resident, for this GRANT */
-	bool was_there;   /* so it was let in, and nothing has left the device since */
+	bool mps;                    /* it shares the GPU by MPS, as it says */
+	struct td_profile profile;   /* shown to policies: show.c */
+	bool ready;                  /* everything resident, for this GRANT */
+	bool was_there;              /* so it was let in, and nothing has left the device since */
 	/* The last GRANT with less than it might have by then. */
 	uint32_t lowered_seq;
 	uint64_t lowered_bytes;
@@ -257,7 +257,7 @@ struct td_stop_watch {
 struct td_leave {
 	uint64_t asked_ns; /* since when; 0: it is not to end */
 	bool answered;
-	uint8_t how;   /* enum td_leaving, once it has answered */
+	uint8_t how; /* enum td_leaving, once it has answered */
 	bool signalled, killed;
 	bool let_go; /* its MPS server was told to let go of it */
 };
@@ -306,14 +306,15 @@ struct td_process {
 	const struct td_meter_page
 		*meter; /* the process's own; NULL: none. What it says is not trusted */
 	struct td_steps_told steps;
-	const struct td_service_page *service_page; /* likewise; its layers are there even if it is no service */
+	/* Likewise. Its layers are there even if the process is no service. */
+	const struct td_service_page *service_page;
 	struct td_service *service; /* its figures; NULL: it is none, as far as it says */
 	struct td_shares shares;
 	struct td_host_part host;
 	uint32_t can; /* TD_CAN_* */
 	struct td_moving moving;
-	uint64_t unmovable; /* TD_UNMOVABLE: why it cannot move, as it says */
-	bool told_movable;  /* it has said so */
+	uint64_t unmovable;       /* TD_UNMOVABLE: why it cannot move, as it says */
+	bool told_movable;        /* it has said so */
 	uint64_t moves, moved_ns; /* so many; the last one */
 	struct td_leave leave;
 	bool has_left; /* LEFT has come: its end does no harm to MPS */
@@ -350,12 +351,12 @@ struct td_node {
 	uint32_t tenant_count;
 	struct td_list acts; /* execute/actions.h: in order of their numbers */
 	uint64_t last_act;   /* the highest number so far; not below that of any order */
-	const struct td_policy *acts_policy; /* whose pauses those are */
+	const struct td_policy *acts_policy;     /* whose pauses those are */
 	struct td_action actions[TD_ACTION_MAX]; /* of the plan that is being carried out */
-	uint32_t last_moment; /* number of the last moment alone, on any GPU */
+	uint32_t last_moment;                    /* number of the last moment alone, on any GPU */
 	struct td_profiles profiles;
-	uint64_t event_ns;    /* of what profiles.c reports */
-	uint64_t settle_ns;   /* nothing opens before: holders of a lost daemon come back first */
+	uint64_t event_ns;  /* of what profiles.c reports */
+	uint64_t settle_ns; /* nothing opens before: holders of a lost daemon come back first */
 	/* the policy's side */
 	void *policy_state;
 	const struct td_policy *policy; /* whose state that is */
@@ -373,7 +374,10 @@ void td_node_deinit(struct td_node *node);
 
 /* Root and who runs the daemon are not bounded by what others may want. owner.c */
 bool td_node_is_owner(const struct td_node *node, uid_t uid);
-/* The client that plans are about: of one that moves, where it is at present. NULL: it uses no GPU. moves.c */
+/*
+ * The client that plans are about; of a process that moves, the one on its present GPU. NULL: it
+ * uses no GPU. moves.c
+ */
 struct td_client *td_process_client(const struct td_process *process);
 /* May the user attach to one more GPU? One user's clients leave room for others' (pool.h). */
 bool td_node_may_have_client(const struct td_node *node, uid_t uid);
@@ -417,7 +421,8 @@ uint32_t td_process_fresh(const struct td_process *process, uint32_t *ret_tries)
 /* Forgets all that is under way (execute/actions.c). */
 void td_actions_deinit(struct td_node *node);
 /* MOVABLE and MOVED. 0 or -EPROTO. moves.c */
-int td_move_message(struct td_node *node, struct td_process *process, const struct td_msg *msg, uint64_t now_ns);
+int td_move_message(struct td_node *node, struct td_process *process, const struct td_msg *msg,
+	uint64_t now_ns);
 /* LEAVING. 0 or -EPROTO. endings.c */
 int td_process_leaving(struct td_process *process, const struct td_msg_leaving *msg);
 

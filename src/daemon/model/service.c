@@ -33,8 +33,8 @@ static void copy_page(const struct td_service_page *page, struct td_service_look
 	/* Answers before arrivals, so that a request in between counts as waiting. */
 	look->answered = atomic_load_explicit(&page->answered, memory_order_relaxed);
 	for (uint32_t i = 0; i < TD_HISTOGRAM_N; i++)
-		look->latency[i] = (uint32_t)atomic_load_explicit(
-			&page->latency[i], memory_order_relaxed);
+		look->latency[i] =
+			(uint32_t)atomic_load_explicit(&page->latency[i], memory_order_relaxed);
 	look->arrived = atomic_load_explicit(&page->arrived, memory_order_relaxed);
 }
 

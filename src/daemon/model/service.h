@@ -30,7 +30,7 @@ struct td_service {
 	uint64_t objective_ns; /* for the P99; 0: none */
 	uint32_t batch_max;    /* 0: not known */
 	const struct td_service_page *page;
-	struct td_profile_entry *profile; /* in use; NULL: none */
+	struct td_profile_entry *profile;               /* in use; NULL: none */
 	struct td_service_look looks[TD_SERVICE_LOOKS]; /* a ring, `next` is the oldest */
 	uint32_t next, count;
 	/* Of the last window; all 0 before the second look. */

@@ -571,8 +571,7 @@ int td_node_message(
 	case TD_MSG_TYPE_drained: return drained(node, process, &msg->drained, now_ns);
 	case TD_MSG_TYPE_stuck: stuck(node, process, now_ns); return 0;
 	case TD_MSG_TYPE_step: note_step(process, &msg->step, now_ns); return 0;
-	case TD_MSG_TYPE_service:
-		return service(node, process, &msg->service, now_ns);
+	case TD_MSG_TYPE_service: return service(node, process, &msg->service, now_ns);
 	case TD_MSG_TYPE_ready: return ready(process, &msg->ready);
 	case TD_MSG_TYPE_ask: return ask(node, process, &msg->ask, now_ns);
 	case TD_MSG_TYPE_failed: return failed(node, process, &msg->failed, now_ns);

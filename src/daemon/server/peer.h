@@ -36,9 +36,9 @@ struct td_server {
 	struct td_pool connections;
 	struct td_users users;
 	uint64_t started_ns;
-	uint64_t seen_ns; /* the sample that the node was told last */
+	uint64_t seen_ns;    /* the sample that the node was told last */
 	uint64_t glanced_ns; /* the last glance that was taken in */
-	bool asked;       /* for the next one, before its time */
+	bool asked;          /* for the next one, before its time */
 };
 
 /* Takes over the listening socket, which is at this path. 0 or -errno. */

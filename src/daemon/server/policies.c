@@ -1,4 +1,4 @@
-/* Which policies can decide here, what the others lack, and the verdicts of the one that decides. */
+/* Lists which policies can decide here, what others lack, and the verdicts of the one in force. */
 #include <stdio.h>
 
 #include "base/time.h"

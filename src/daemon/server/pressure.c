@@ -69,8 +69,8 @@ static const struct td_process *newest_besteffort(const struct td_node *node)
 		const struct td_process *process =
 			td_container_of(it, struct td_client, of_node)->process;
 
-		if (process->job->settings.class == TD_CLASS_BESTEFFORT && !process->leave.asked_ns &&
-			!resists(node, process))
+		if (process->job->settings.class == TD_CLASS_BESTEFFORT &&
+			!process->leave.asked_ns && !resists(node, process))
 			newest = process;
 	}
 	return newest;

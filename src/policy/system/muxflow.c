@@ -54,9 +54,8 @@ struct td_muxflow_output td_muxflow_gpu_step(struct td_muxflow_gpu *gpu,
 	double load = td_load_factor_gpu(
 		&params->load, metrics->sm_activity_ppm / PPM, metrics->clock_mhz);
 	uint32_t duty_ppm = td_pid_step(&gpu->pid, &params->pid, load, now_ns);
-	enum td_sysmonitor_state state =
-		td_sysmonitor_step(&gpu->monitor, &params->monitor,
-			find_mean(gpu, params->smooth_ns, metrics, now_ns), now_ns);
+	enum td_sysmonitor_state state = td_sysmonitor_step(&gpu->monitor, &params->monitor,
+		find_mean(gpu, params->smooth_ns, metrics, now_ns), now_ns);
 
 	return (struct td_muxflow_output){
 		.load = load,

@@ -36,7 +36,7 @@
 #define KP       0.2
 #define KI       8.0
 #define GAIN_MIN 0.2
-#define FIGURES   (TD_HAS(SM_ACTIVITY) | TD_HAS(UTILISATION))
+#define FIGURES  (TD_HAS(SM_ACTIVITY) | TD_HAS(UTILISATION))
 
 /* The load that offline work adds per duty, as it was seen last; 0: not yet. */
 struct gain {
@@ -291,8 +291,7 @@ static void muxflow_step(void *state, const struct td_policy_options *options,
 		present[gpu].params = params_of(set, figures, &muxflow->gains[gpu]);
 		present[gpu].health = td_health_step(
 			&muxflow->health[gpu], &td_muxflow_t4.health, &health, now_ns);
-		present[gpu].output =
-			control(&muxflow->gpus[gpu], figures, &present[gpu], now_ns);
+		present[gpu].output = control(&muxflow->gpus[gpu], figures, &present[gpu], now_ns);
 		places[gpu] = places_of(view, gpu, &present[gpu]);
 		if (present[gpu].online && present[gpu].offline)
 			plan->next_wakeup_ns = now_ns + PERIOD_NS;

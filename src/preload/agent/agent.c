@@ -7,10 +7,9 @@
  *
  * Losing the daemon: a private page goes over the gate. Who held goes on holding; who waited waits
  * out a grace time, brings back what memory has room for, and goes on. A daemon that is back is
- * told which of the two we are. One that is there and does not answer HELLO is not lost, it is not
- * let run: its answer is waited for for as long as the connection is there, but by then we go on by
- * ourselves, as without one; client.c says what is waited for then. One that falls silent later,
- * while a thread waits for it, is left (heartbeat.h), and greeted anew.
+ * told which of the two we are. One that does not answer HELLO is not lost, it is not let run: we
+ * wait for its answer, but go on by ourselves meanwhile, as without one (client.c). One that falls
+ * silent later, while a thread waits for it, is left (heartbeat.h), and greeted anew.
  *
  * WELCOME alone is no proof that a daemon serves us: one that welcomes and then refuses us, again
  * and again, would keep the grace time from ever ending. So the grace time and the back-off go on

@@ -32,7 +32,7 @@
 #define DESTROY_NS (250 * TD_NS_PER_MS)
 #define TELL_NS    TD_NS_PER_S
 /* Work has not ended: for the daemon to have the MPS server let go of us. */
-#define LAST_NS      (5 * TD_NS_PER_S)
+#define LAST_NS (5 * TD_NS_PER_S)
 /* Longer than all of it together. */
 #define KEPT_NS      (20 * TD_NS_PER_S)
 #define PAUSE_MIN_NS (50 * TD_NS_PER_US)

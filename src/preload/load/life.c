@@ -37,8 +37,7 @@
 #include "preload/swap/peers.h"
 #include "preload/swap/swap.h"
 
-	static void
-	in_child(void)
+static void in_child(void)
 {
 	td_exit_forked();
 	td_agent_forked();

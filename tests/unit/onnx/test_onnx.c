@@ -13,8 +13,7 @@ static uint32_t counts[TD_LAYER_KINDS];
 static struct td_onnx_error error;
 
 /* A node with up to two inputs; "" is none. */
-static struct built node(
-	const char *operator, const char *input, const char *second, const char *output)
+static struct built node(const char *op, const char *input, const char *second, const char *output)
 {
 	struct built to = {.size = 0};
 
@@ -23,7 +22,7 @@ static struct built node(
 	if (*second)
 		put_text(&to, 1, second);
 	put_text(&to, 2, output);
-	put_text(&to, 4, operator);
+	put_text(&to, 4, op);
 	return to;
 }
 
@@ -37,10 +36,10 @@ static void put_weight(struct built *graph, const char *name)
 	put_message(graph, 5, &tensor);
 }
 
-static void put_node(struct built *graph, uint32_t number, const char *operator,
-	const char *input, const char *second, const char *output)
+static void put_node(struct built *graph, uint32_t number, const char *op, const char *input,
+	const char *second, const char *output)
 {
-	struct built message = node(operator, input, second, output);
+	struct built message = node(op, input, second, output);
 
 	put_message(graph, number, &message);
 }
@@ -154,17 +153,16 @@ TEST(graphs_within_nodes_are_counted)
 	CHECK_EQ(counts[TD_LAYER_LINEAR], 1);
 }
 
-static void put_function(
-	struct built *model, const char *name, const char *operator, unsigned calls)
+static void put_function(struct built *model, const char *name, const char *op, unsigned calls)
 {
 	struct built function = {.size = 0};
 
 	put_text(&function, 1, name);
 	put_text(&function, 10, "local");
 	for (unsigned i = 0; i < calls; i++) {
-		struct built call = node(operator, "x", "", "y");
+		struct built call = node(op, "x", "", "y");
 
-		if (!strcmp(operator, "Block") || !strcmp(operator, "TransformerEncoderLayer"))
+		if (!strcmp(op, "Block") || !strcmp(op, "TransformerEncoderLayer"))
 			put_text(&call, 7, "local");
 		put_message(&function, 7, &call);
 	}
@@ -288,19 +286,29 @@ TEST(what_is_no_model_is_refused_with_the_place)
 	CHECK_STR(error.why, "a field is of no type of protocol buffers");
 	CHECK_EQ(td_onnx_layers("\x02", 1, counts, &error), -EBADMSG);
 	CHECK_STR(error.why, "the number of a field is not from 1 to 536870911");
-	CHECK_EQ(td_onnx_layers("\x09" "1234567", 8, counts, &error), -EBADMSG);
+	CHECK_EQ(td_onnx_layers("\x09"
+				"1234567",
+			 8, counts, &error),
+		-EBADMSG);
 	CHECK_STR(error.why, "a number of 8 bytes does not end");
-	CHECK_EQ(td_onnx_layers("\x0d" "123", 4, counts, &error), -EBADMSG);
+	CHECK_EQ(td_onnx_layers("\x0d"
+				"123",
+			 4, counts, &error),
+		-EBADMSG);
 	CHECK_STR(error.why, "a number of 4 bytes does not end");
-	CHECK_EQ(td_onnx_layers("\x08\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", 12, counts,
-			 &error),
+	CHECK_EQ(td_onnx_layers(
+			 "\x08\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", 12, counts, &error),
 		-EBADMSG);
 	CHECK_STR(error.why, "a number does not end");
 }
 
 TEST(numbers_of_all_widths_are_skipped)
 {
-	static const char bytes[] = "\x0d" "1234" "\x09" "12345678" "\x10\xff\x01";
+	static const char bytes[] = "\x0d"
+				    "1234"
+				    "\x09"
+				    "12345678"
+				    "\x10\xff\x01";
 	struct td_span message = {(const uint8_t *)bytes, (const uint8_t *)bytes + 17};
 	struct td_field field;
 	const char *why;

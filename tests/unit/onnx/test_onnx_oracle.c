@@ -174,8 +174,7 @@ static bool is_weight(const char *name)
 static void count_nodes(
 	size_t n, Onnx__Node *const *nodes, bool in_function, uint32_t counts[TD_LAYER_KINDS]);
 
-static void count_node(
-	const Onnx__Node *node, bool in_function, uint32_t counts[TD_LAYER_KINDS])
+static void count_node(const Onnx__Node *node, bool in_function, uint32_t counts[TD_LAYER_KINDS])
 {
 	bool has_weight = false;
 

@@ -140,9 +140,9 @@ static void be_first_of_namespace(void)
 		td_caught_arm();
 		raise(SIGTERM);
 		_exit(getpid() == 1 && !td_caught_first() && !sigaction(SIGTERM, NULL, &now) &&
-				      now.sa_handler == SIG_DFL
-			      ? FINE
-			      : 1);
+					now.sa_handler == SIG_DFL
+				? FINE
+				: 1);
 	}
 	if (first > 0 && waitpid(first, &status, 0) == first && WIFEXITED(status))
 		_exit(WEXITSTATUS(status));
