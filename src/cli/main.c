@@ -27,6 +27,8 @@ const struct td_verb td_verbs[] = {
 	{"migrate", "[--json] JOB GPU", "move a running job to another GPU", td_verb_act},
 	{"events", "[-f] [--json]", "who got and gave the GPU, when and why", td_verb_events},
 	{"explain", "[--json] JOB", "why is this job waiting, or running?", td_verb_explain},
+	{"profile", "[OPTION]... -- COMMAND [ARG]...",
+		"measure a program alone, and keep it: see tandem profile --help", td_verb_profile},
 	{"doctor", "[--json] [PROGRAM]", "does sharing work here, and for this program?",
 		td_verb_doctor},
 	{"layers", "[--json] FILE", "the layers of the neural network in an ONNX file",
@@ -62,7 +64,12 @@ static void usage(FILE *out)
 
 static bool has_own_help(const char *verb)
 {
-	return !strcmp(verb, "run") || !strcmp(verb, "top") || !strcmp(verb, "web");
+	static const char *const verbs[] = {"run", "top", "web", "profile"};
+
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
+		if (!strcmp(verb, verbs[i]))
+			return true;
+	return false;
 }
 
 static int dispatch(int argc, char **argv)

@@ -197,3 +197,14 @@ int td_verb_web(int argc, char **argv)
 		"install libmicrohttpd-dev (Debian) or libmicrohttpd-devel (Fedora) and build "
 		"tandem again");
 }
+
+int td_verb_profile(int argc, char **argv)
+{
+	static const char *const candidates[] = {
+		"tandem-profile", "../profiler/tandem-profile", NULL};
+
+	(void)argc;
+	return become(argv, candidates, "TANDEM_PROFILE",
+		"install libsqlite3-dev and libblas-dev (Debian) or sqlite-devel and blas-devel "
+		"(Fedora) and build tandem again");
+}

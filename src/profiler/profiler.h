@@ -1,0 +1,19 @@
+/*
+ * tandem-profile, which `tandem profile` and `tandem predict` become: it measures programs on this
+ * node and keeps what it has measured in a database (learn/store.h). A program of its own, as it
+ * needs SQLite and BLAS, and `tandem run` needs libc alone.
+ */
+#pragma once
+
+/* The exit status of a failure of our own; 126, 127 and 128 + signal are a program's. */
+#define TD_PROFILER_FAILED 125
+
+/* A word behind `tandem profile` that is no option: the table is in main.c. */
+struct td_profiler_verb {
+	const char *name, *arguments, *help;
+	int (*run)(int argc, char **argv); /* argv[0] is the name; the result is the exit status */
+};
+extern const struct td_profiler_verb td_profiler_verbs[];
+
+/* Prints "tandem: ..." and returns TD_PROFILER_FAILED. */
+int td_profiler_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
