@@ -1,5 +1,5 @@
 /*
- * The one contract: view (what is so) -> policy step(now) -> plan (what may be).
+ * The interface of all policies: a view (the state) -> step(now) -> a plan (the decisions).
  * docs/decisions/0001.
  *
  * Purpose. Five published systems (nvshare, AntMan, MuxFlow, Mudi, DCUDA) and their baselines
@@ -46,8 +46,8 @@
 #include "proto/words.h"
 
 /*
- * The abilities of a node, a bit each: ABILITY(id, what a node without it cannot do, why not).
- * "This node cannot ", the second column, ": " and the third one make a sentence.
+ * The abilities of a node, one bit each: ABILITY(id, text, why). "This node cannot ", text, ": "
+ * and why make the sentence that explains why a policy is refused.
  */
 #define TD_ABILITIES(ABILITY)                                                                      \
 	/* to see: GPUs */                                                                         \
@@ -88,222 +88,240 @@ enum td_mps {
 	TD_MPS_UNKNOWN,
 	TD_MPS_OFF,
 	TD_MPS_ON,
-	TD_MPS_FAILED, /* its server has died or rejects clients */
+	TD_MPS_FAILED, /* the MPS server has died or rejects clients */
 	TD_MPS_N,
 };
 
 struct td_gpu_view {
-	uint64_t capacity_bytes; /* what clients may have on the device together, after reserves */
-	/* Smoothed cost of a hand-over that moved memory, drain end to gate open; 0 unknown. */
+	uint64_t capacity_bytes; /* device memory that all clients together may have */
+	/*
+	 * Mean cost of a hand-over that moved memory, from end of drain to open gate; 0: unknown.
+	 */
 	uint64_t handover_ns;
-	uint32_t known; /* TD_HAS(UTILISATION, SM_ACTIVITY, CLOCK, HEALTH): which of these are */
+	/*
+	 * TD_HAS bits of UTILISATION, SM_ACTIVITY, CLOCK and HEALTH: which figures below are known.
+	 */
+	uint32_t known;
 	uint32_t utilisation_ppm, sm_activity_ppm, sm_clock_mhz;
-	uint32_t sm_clock_max_mhz; /* the highest that it can have; 0 unknown */
-	uint32_t xid;              /* the last Xid error; 0 none */
-	uint64_t xid_ns;           /* when it came */
+	uint32_t sm_clock_max_mhz; /* highest SM clock of the GPU; 0: unknown */
+	uint32_t xid;              /* the last Xid error; 0: none */
+	uint64_t xid_ns;           /* when the last Xid error came */
 	enum td_mps mps;
 	uint64_t mps_started_ns; /* when the present MPS server was started; 0 unknown */
-	bool hangs; /* work is in flight, and nothing of it has ended for the detector's time */
-	uint32_t power_mw, temperature_celsius; /* 0 unknown */
-	uint64_t used_bytes;                    /* of the device, by whomever; 0 unknown */
+	bool hangs;              /* work is in flight, and none has ended for the detector's time */
+	uint32_t power_mw, temperature_celsius; /* 0: unknown */
+	/* Device memory in use by all processes of the machine; 0: unknown. */
+	uint64_t used_bytes;
 };
 
-/* Figures of a job that are known before it runs; see profile.h. */
+/* Knowledge about a job before it runs; see profile.h. */
 struct td_profile;
 
 struct td_client_view {
-	uint32_t id;         /* never reused within the life of a daemon; order of arrival */
-	uint32_t gpu;        /* index into td_view.gpus */
+	uint32_t id;         /* in order of arrival; a daemon never reuses an id */
+	uint32_t gpu;        /* index in td_view.gpus */
 	uint32_t group;      /* clients with the same group are opened and closed together */
-	enum td_class class; /* alike within a group: td_view_unite_classes() */
-	uint32_t weight;     /* 1 and more; share among equals */
+	enum td_class class; /* the same within a group: td_view_unite_classes() */
+	uint32_t weight;     /* 1 or more; a larger weight gets a larger share */
 	enum td_phase phase;
-	uint32_t has; /* TD_HAS bits: the node's abilities that apply to it */
+	uint32_t has; /* TD_HAS bits: those abilities of the node that apply to it */
 	bool wants;   /* has work to submit or in flight */
-	bool paused;  /* by its owner: never opened */
+	bool paused;  /* its owner has paused it, so it must not be opened */
 	bool movable; /* its memory can leave the device (backends swap and managed) */
 	/*
-	 * Its memory moves only to make room for open clients, never for turns, which would help
+	 * Its memory leaves only to make room for open clients. Moving it for turns would help
 	 * nobody.
 	 */
 	bool last_resort;
 	bool pages_itself; /* it runs, slowly, with less on the device than it demands (backend
 			      managed) */
 	bool whole;        /* it runs only with all that it demands on the device */
-	uint32_t drain_overruns; /* drains given up past their deadline */
+	uint32_t drain_overruns; /* number of drains that were given up at their deadline */
 	uint64_t wants_since_ns; /* when `wants` became true */
-	uint64_t idle_since_ns;  /* while !wants: end of its last work, as it reported */
+	uint64_t idle_since_ns;  /* while !wants: when its last work ended, as it reported */
 	uint64_t phase_since_ns; /* when `phase` was entered */
 	uint64_t
-		/* Bytes allocated on this GPU, with those of an allocation in progress (ASK). */
+		/*
+		 * Bytes allocated on this GPU, and the bytes of an allocation that waits for an
+		 * answer (ASK).
+		 */
 		demanded_bytes;
-	uint64_t resident_bytes; /* of it, on the device */
+	uint64_t resident_bytes; /* part of demanded_bytes that is on the device */
 	uint64_t
 		/*
-		 * The part of resident_bytes that stays although the client is movable: pools,
+		 * The part of resident_bytes that stays even if the client is movable: pools and
 		 * arrays.
 		 */
 		fixed_bytes;
 	uint64_t limit_bytes; /* the memory limit in force */
-	uint64_t held_ns;     /* total time with the gate open, up to now */
+	uint64_t held_ns;     /* total time with an open gate so far */
 
 	/* In the fields from here on 0 means unknown. */
-	uint64_t
-		gpu_time_ns; /* used so far, by the meter, which counts under a duty; 1: none yet */
-	uint64_t in_flight_ns; /* submitted and not done */
-	uint32_t fresh;        /* TD_FRESH_* */
-	uint32_t tries; /* pieces of such work submitted so far; a later one is another number */
-	uint64_t host_bytes;    /* of what it demands, not on the device */
-	uint64_t peak_bytes;    /* most that it ever demanded */
-	uint64_t minimal_bytes; /* with less on the device it does not run */
+	uint64_t gpu_time_ns;   /* GPU time so far, by the meter under a duty; 1: none yet */
+	uint64_t in_flight_ns;  /* work submitted and not finished, as time */
+	uint32_t fresh;         /* TD_FRESH_* bits: new work that waits or is in flight */
+	uint32_t tries;         /* number of pieces of new work submitted so far */
+	uint64_t host_bytes;    /* part of demanded_bytes that is not on the device */
+	uint64_t peak_bytes;    /* the most that it ever demanded */
+	uint64_t minimal_bytes; /* the least on the device with which it runs */
 	uint64_t launches;
-	uint64_t steps;         /* mini-batches finished, in all */
-	uint64_t step_ns;       /* the time of the last one */
-	uint64_t step_began_ns; /* when the present one began */
+	uint64_t steps;         /* number of mini-batches finished so far */
+	uint64_t step_ns;       /* time of the last mini-batch */
+	uint64_t step_began_ns; /* when the present mini-batch began */
 	uint32_t
 		/*
 		 * Steps of one unit are of the same kind of work, such as training or validation.
 		 */
 		step_unit;
 	uint32_t
-		/* How much longer its steps may become than alone; 0: the policy decides. */
+		/* By how much its steps may exceed their time alone; 0: the policy decides. */
 		slack_ppm;
-	uint32_t core_ppm;        /* of a GPU's cores, demanded (DCUDA); may be more than one GPU */
-	uint32_t sm_activity_ppm; /* its own, measured or profiled */
-	uint32_t sm_need_ppm;     /* the SMs that are active while it runs, on average */
-	uint32_t sm_share_ppm;    /* that it was started with */
-	/* of a service, over the last window */
-	double rate_per_s;                /* of requests that arrive */
-	uint32_t waiting;                 /* requests in its queue */
-	uint64_t p50_ns;                  /* latency, arrival to answer */
-	uint64_t p99_ns;                  /* likewise */
-	uint64_t objective_ns;            /* for the P99 */
-	uint32_t batch;                   /* that it runs with */
-	const struct td_profile *profile; /* NULL: none */
+	uint32_t core_ppm;        /* share of a GPU's cores that it demands (DCUDA); may exceed 1 */
+	uint32_t sm_activity_ppm; /* SM activity of this client alone, measured or profiled */
+	uint32_t sm_need_ppm;     /* mean share of the SMs that are active while its kernels run */
+	uint32_t sm_share_ppm;    /* share of the SMs that its process was started with */
+	/* Figures of a service over the last window. */
+	double rate_per_s;                /* requests that arrive per second */
+	uint32_t waiting;                 /* number of requests in its queue */
+	uint64_t p50_ns;                  /* median latency from arrival to answer */
+	uint64_t p99_ns;                  /* 99th percentile of the same latency */
+	uint64_t objective_ns;            /* the objective of p99_ns */
+	uint32_t batch;                   /* the batch that it runs with */
+	const struct td_profile *profile; /* NULL: there is none */
 };
 
 struct td_view {
 	const struct td_gpu_view *gpus;
-	const struct td_client_view *clients; /* ascending id */
+	const struct td_client_view *clients; /* by ascending id */
 	uint32_t gpu_count, client_count;
-	uint32_t has; /* TD_HAS bits: what this node can show and carry out */
+	uint32_t has; /* TD_HAS bits: the abilities of this node */
 };
 
-/* The bound that determined a turn's length, for display. */
+/* The reason for the length of a turn; it is shown to people. */
 enum td_turn_reason {
-	TD_TURN_NONE,  /* nobody waits that could end it */
-	TD_TURN_FIXED, /* so the policy has it */
-	TD_TURN_SHORT, /* one that waits has used the GPU little lately */
-	TD_TURN_NEW,   /* it has done so itself */
-	TD_TURN_GROWS, /* it, or one that waits, has used it for that long lately */
-	TD_TURN_LONG,  /* all of them are always busy: hand-overs hardly cost anything */
-	TD_TURN_AHEAD, /* it has had more than the next one */
+	TD_TURN_NONE,  /* no turn: nobody who could end it waits */
+	TD_TURN_FIXED, /* the policy uses turns of fixed length */
+	TD_TURN_SHORT, /* a waiting group has used the GPU little lately */
+	TD_TURN_NEW,   /* the holder itself has used the GPU little lately */
+	TD_TURN_GROWS, /* as long as the holder or a waiting group has used the GPU lately */
+	TD_TURN_LONG,  /* the longest turn: all are always busy, so hand-overs cost little */
+	TD_TURN_AHEAD, /* shorter: the holder has had more time than the next group */
 	TD_TURN_N,
 };
 
-/* A grant of zeros: open, no bound on anything but memory. */
+/* The bounds of one client. A grant of zeros is an open gate and no bound except for memory. */
 struct td_grant {
 	enum td_gate gate;
-	uint64_t window_ns;   /* own work that may be in flight while others wait; 0: no bound */
-	uint64_t limit_bytes; /* on the device; never below 0 of what is pinned, enforced by the
-				 executor */
-	bool others_wait;     /* report idleness at once: somebody wants this GPU */
-	uint32_t duty_ppm;    /* of the GPU's time; 0: no bound. No time at all is a closed gate. */
+	uint64_t window_ns;   /* most work of its own in flight while others wait; 0: no bound */
+	uint64_t limit_bytes; /* device memory; the executor does not go below what is pinned */
+	bool others_wait;     /* another group wants this GPU: report idleness at once */
+	/* Share of the GPU's time; 0: no bound (a closed gate gives no time). */
+	uint32_t duty_ppm;
 	/*
-	 * The duty does not count work that is over by then, or that fits window_ns; 0: it counts
-	 * all. `sharers` programs use the pause at once.
+	 * The duty does not count work that ends before this time or that fits window_ns; 0: it
+	 * counts all work. `sharers` programs use the same pause.
 	 */
 	uint64_t pause_until_ns;
 	uint32_t sharers;
-	/* Do not submit work never done before, because another program's is being tried. */
+	/* Do not submit new work, because another program's new work is being tried. */
 	bool hold_new;
 	/*
-	 * The duty admits work longer than long_ns at most once in long_every_ns; 0: as often as
-	 * its budget allows.
+	 * The duty admits work longer than long_ns at most once in long_every_ns; 0: as its budget
+	 * allows.
 	 */
 	uint64_t long_ns, long_every_ns;
 	/*
-	 * A share of the SMs; 0: no bound. A process keeps the share that it was started with: see
-	 * START_SHADOW.
+	 * A share of the SMs; 0: no bound. A running process keeps the share that it was started
+	 * with: see START_SHADOW.
 	 */
 	uint32_t sm_share_ppm;
-	/* Among those on its GPU: 1 goes before 2, 2 before 3, all of them before 0. */
+	/* Order among the clients of a GPU: 1 goes before 2, 2 before 3, and 0 is last. */
 	uint32_t priority;
-	uint32_t batch; /* of a service; 0: as it likes */
-	bool steps; /* the ends of its steps are to be known at once, found if it does not tell */
+	uint32_t batch; /* the batch that a service is to use; 0: its own choice */
+	/* Report the end of each step at once, and detect steps if the program reports none. */
+	bool steps;
 	uint64_t
 		/*
-		 * How long it may go on while others wait, once its memory is there; 0: no turns.
+		 * How long it may run while others wait, from when its memory is there; 0: no
+		 * turns.
 		 */
 		turn_ns;
 	enum td_turn_reason turn_reason;
 };
 
 /*
- * An action beyond gates and limits. Plans name it until the view shows its effect, and RESUME
+ * An action beyond gates and limits. Plans name it until the view shows its effect; RESUME is named
  * once. The executor ignores an action that is already under way.
  */
 struct td_action {
 	enum td_action_kind kind;
-	uint32_t client; /* id */
-	uint32_t gpu;    /* MIGRATE: index into td_view.gpus */
-	uint64_t bytes;  /* MAKE_ROOM */
+	uint32_t client; /* the client's id */
+	uint32_t gpu;    /* for MIGRATE: index in td_view.gpus */
+	uint64_t bytes;  /* for MAKE_ROOM */
 };
 
 #define TD_ACTION_MAX TD_CLIENT_MAX /* enough for every policy */
 
 /*
- * How fit a GPU is for work beside a protected job; for people and for schedulers. sm_share_ppm
- * holds where `known` does not, too.
+ * Tells people and schedulers how fit a GPU is for work beside a protected job. sm_share_ppm is
+ * valid even if `known` is false.
  */
 struct td_gpu_verdict {
 	bool known;            /* the policy judges GPUs */
 	bool accepts;          /* more besteffort work may be placed here */
-	bool resets;           /* the MPS server is to be ended and started anew */
+	bool resets;           /* the MPS server has to be restarted */
 	uint8_t state;         /* enum td_sysmonitor_state */
 	uint8_t health;        /* enum td_health_state */
 	uint32_t load_ppm;     /* U_GPU, MuxFlow's Equation 1 */
-	uint32_t duty_ppm;     /* of the GPU's time, for besteffort work */
-	uint64_t until_ns;     /* when `state` ends at the earliest; 0: when the figures change */
-	uint32_t sm_share_ppm; /* of the SMs, for besteffort work that starts now; 0: no bound */
+	uint32_t duty_ppm;     /* share of the GPU's time for besteffort work */
+	uint64_t until_ns;     /* earliest end of `state`; 0: it depends on the figures */
+	uint32_t sm_share_ppm; /* SMs for besteffort work that starts now; 0: no bound */
 };
 
 struct td_plan {
-	/* gpu_count entries, filled by the step; NULL: nobody asks. */
+	/* gpu_count entries, written by the step; NULL: not wanted. */
 	struct td_gpu_verdict *verdicts;
-	struct td_grant *grants; /* client_count entries, in the view's order, filled by the step */
-	/* Room for action_max, filled by the step; what finds no room is named in a later plan. */
+	struct td_grant *grants; /* client_count entries in the view's order, written by the step */
+	/*
+	 * action_max entries, written by the step. Actions without room are named in a later plan.
+	 */
 	struct td_action *actions;
 	uint32_t action_max, action_count;
-	uint64_t next_wakeup_ns; /* step again at this time even if nothing changes; TD_NEVER: only
-				    on change */
+	/* Time of the next step if nothing changes before; TD_NEVER: none. */
+	uint64_t next_wakeup_ns;
 };
 
-/* Bounds of a level of SysMonitor (sysmonitor.h); the clock's is a part of the highest clock. */
+/*
+ * The thresholds of a level of SysMonitor (sysmonitor.h). The clock's is relative to the highest
+ * clock.
+ */
 struct td_monitor_level {
 	uint32_t utilisation_ppm, sm_activity_ppm, memory_ppm, clock_ppm;
 };
 
-/* Options of muxflow, which its paper calls "empirically selected". */
+/* Options of the policy muxflow. The paper calls their values "empirically selected". */
 struct td_muxflow_options {
 	struct td_monitor_level healthy, unhealthy, overlimit;
-	uint64_t period_ns, window_ns; /* of an eviction: the first period; what counts as recent */
-	uint32_t load_ppm;             /* U_GPU to hold */
-	uint32_t clock_ppm;            /* T, as a part of the highest clock */
-	uint32_t memory_ppm;           /* of the GPU, for besteffort work beside an online job */
+	/* Base of the overlimit period; how long an entry counts for it. */
+	uint64_t period_ns, window_ns;
+	uint32_t load_ppm;  /* the load U_GPU to hold */
+	uint32_t clock_ppm; /* threshold T of the clock, relative to the highest clock */
+	/* Share of the memory for besteffort work beside an online job. */
+	uint32_t memory_ppm;
 };
 
 /* Options that policies read; the daemon's option table sets them live. */
 struct td_policy_options {
-	const struct td_muxflow_options *muxflow; /* NULL: muxflow_node.c's defaults */
-	bool enabled;            /* off: every gate is open (nvshare's anti-thrash off) */
+	const struct td_muxflow_options *muxflow; /* NULL: the defaults of muxflow_node.c */
+	bool enabled;            /* false: every gate is open (nvshare's anti-thrash off) */
 	uint64_t quantum_ns;     /* nvshare: fixed quantum. tandem: upper bound of a short turn */
-	uint64_t quantum_min_ns; /* tandem: lower bound */
-	uint32_t swap_share_ppm; /* tandem: hand-overs may cost at most this share of the time */
-	uint64_t window_ns;      /* in-flight bound while a job with a latency objective waits */
+	uint64_t quantum_min_ns; /* tandem: lower bound of a short turn */
+	uint32_t swap_share_ppm; /* tandem: largest share of the time that hand-overs may take */
+	/* Most work in flight while a job with a latency objective waits. */
+	uint64_t window_ns;
 	/*
-	 * tandem, among jobs that are always busy: the share, and the longest turn; 0: as among any
-	 * jobs. No turn is longer than quantum_long_ns.
+	 * tandem, where all jobs are always busy: the share that hand-overs may take, and the
+	 * longest turn; 0: the same as for other jobs. No turn exceeds quantum_long_ns.
 	 */
 	uint32_t swap_share_long_ppm;
 	uint64_t quantum_long_ns;
@@ -312,25 +330,25 @@ struct td_policy_options {
 struct td_policy {
 	const char *name;
 	const char *summary; /* one line for --help */
-	uint32_t needs;      /* TD_HAS bits: without these it would pretend */
-	bool by_class;       /* of those that wait the more protected class goes first */
+	uint32_t needs;      /* TD_HAS bits: abilities without which it cannot decide */
+	bool by_class;       /* more protected classes go first */
 	size_t state_bytes;  /* the caller provides this much, zeroed, aligned to 16 */
 	void (*step)(void *state, const struct td_policy_options *options,
 		const struct td_view *view, uint64_t now_ns, struct td_plan *plan);
 	/*
-	 * An index of td_view.gpus now stands for another GPU. NULL: the policy keeps nothing about
-	 * a GPU.
+	 * Tells the policy that an index of td_view.gpus now means another GPU. NULL: the policy
+	 * keeps no state of a GPU.
 	 */
 	void (*forget_gpu)(void *state, uint32_t gpu);
 };
 
-/* NULL-terminated table of every policy; the default is the first. */
+/* All policies, NULL-terminated. The first is the default. */
 extern const struct td_policy *const td_policies[];
 
-/* NULL if there is none of that name. */
+/* Returns the policy of that name; NULL if there is none. */
 const struct td_policy *td_policy_find(const char *name);
 
-/* TD_HAS bits that the policy needs and a node with `has` does not have; 0: it can run there. */
+/* Returns the abilities (TD_HAS bits) that the policy needs and that `has` lacks; 0: it can run. */
 uint32_t td_policy_lacks(const struct td_policy *policy, uint32_t has);
 
 /* Returns the bytes that a client leaves on its device when it is closed. */
@@ -341,7 +359,7 @@ static inline uint64_t td_view_left_bytes(const struct td_client_view *client)
 	return client->fixed_bytes;
 }
 
-/* Returns the least that a closed client can be brought to keep on its device. */
+/* Returns the bytes that a closed client keeps on its device even if all that can move has left. */
 static inline uint64_t td_view_least_bytes(const struct td_client_view *client)
 {
 	if (client->last_resort && client->fixed_bytes < client->resident_bytes)
@@ -349,14 +367,17 @@ static inline uint64_t td_view_least_bytes(const struct td_client_view *client)
 	return td_view_left_bytes(client);
 }
 
-/* Gives every client the most protected class of its group. Whoever fills a view calls it last. */
+/*
+ * Gives every client the most protected class of its group. Call it after all clients are filled
+ * in.
+ */
 void td_view_unite_classes(struct td_client_view *clients, uint32_t count);
 
 struct td_ability {
-	const char *id;   /* "DUTY" */
-	const char *text; /* "hold a job to a share of the GPU's time" */
-	const char *why;  /* why a node without it cannot */
+	const char *id;   /* such as "DUTY" */
+	const char *text; /* such as "hold a job to a share of the GPU's time" */
+	const char *why;  /* why a node may lack it */
 };
 
-/* The ability of that bit, which is less than TD_ABILITY_N. */
+/* Returns the ability of a bit number, which is below TD_ABILITY_N. */
 const struct td_ability *td_ability_at(uint32_t bit);

@@ -1,11 +1,11 @@
-/* Algorithm 1 and what surrounds it; see antman_cluster.h. */
+/* AntMan's Algorithm 1 with queues, reservations and upgrades; see antman_cluster.h. */
 #include "policy/cluster/antman_cluster.h"
 
 #include <errno.h>
 #include <string.h>
 
 #define NONE            UINT32_MAX
-#define FREED_WINDOW_NS 3600e9 /* over which the rate of freed GPUs is weighted */
+#define FREED_WINDOW_NS 3600e9 /* time constant of the weighted rate of freed GPUs */
 
 const struct td_antman_params td_antman_default = {
 	.load_limit_ppm = 800000,
@@ -84,7 +84,7 @@ uint32_t td_antman_gpus(const struct td_antman_cluster *c, uint32_t job, uint32_
 	return n;
 }
 
-/* The job's GPUs are the first of c->found. */
+/* Starts the job on the first `gpus` entries of c->found. */
 static void settle(struct td_antman_cluster *c, uint32_t id)
 {
 	struct td_antman_job *job = &c->jobs[id];
@@ -140,7 +140,9 @@ static void unreserve(struct td_antman_cluster *c, struct td_antman_tenant *tena
 	tenant->reserving = TD_NO_JOB;
 }
 
-/* Reserves what was found for the tenant's first waiting job, in place of what was before. */
+/*
+ * Reserves the GPUs in c->found for the tenant's first waiting job. The old reservation is dropped.
+ */
 static void reserve(
 	struct td_antman_cluster *c, struct td_antman_tenant *tenant, uint32_t id, uint32_t count)
 {
@@ -152,7 +154,9 @@ static void reserve(
 	}
 }
 
-/* Free GPUs for the job with its own reservation given up: at least as good as what it had. */
+/*
+ * Looks for free GPUs for the job and gives up its own reservation, whose GPUs it may find again.
+ */
 static uint32_t find_for(
 	struct td_antman_cluster *c, struct td_antman_tenant *tenant, uint32_t id, uint32_t count)
 {
@@ -169,9 +173,9 @@ static bool came_before(const struct td_antman_cluster *c, uint32_t a, uint32_t 
 }
 
 /*
- * Takes over what later jobs have reserved. Where quotas exceed the cluster together, two gangs
- * that each hold part of the free GPUs would wait for each other. Returns true if there was
- * something to take.
+ * Takes over the reservations of jobs that came later. Where the quotas together exceed the
+ * cluster, two gangs that each hold part of the free GPUs would wait for each other. Returns true
+ * if there was a reservation to take.
  */
 static bool take_over(struct td_antman_cluster *c, uint32_t id)
 {
@@ -189,7 +193,9 @@ static bool take_over(struct td_antman_cluster *c, uint32_t id)
 	return some;
 }
 
-/* Takes quota for a job; a reservation that waits behind it keeps what is left. */
+/*
+ * Counts a job's GPUs in the tenant's quota and shrinks the tenant's reservation to what is left.
+ */
 static void use_quota(struct td_antman_cluster *c, struct td_antman_tenant *tenant, uint32_t gpus)
 {
 	tenant->used += gpus;
@@ -210,7 +216,7 @@ static void start(struct td_antman_cluster *c, struct td_antman_tenant *tenant, 
 	job->state = TD_JOB_RUNNING;
 }
 
-/* Tells whether all instances run on GPUs that may be theirs; a partial upgrade would not help. */
+/* Tells whether every GPU of the job may become its own; an upgrade of some would not help. */
 static bool may_upgrade(const struct td_antman_cluster *c, uint32_t id)
 {
 	for (uint32_t p = c->jobs[id].place; p != NONE; p = c->places[p].next) {
@@ -252,7 +258,9 @@ uint64_t td_antman_estimate_ns(const struct td_antman_cluster *c, uint32_t id)
 	return seconds < 1e9 ? (uint64_t)(seconds * 1e9) : UINT64_MAX;
 }
 
-/* nodes2 of Algorithm 1: the least loaded below M. */
+/*
+ * Starts the job on the least loaded GPUs below M, nodes2 of Algorithm 1. Returns false if too few.
+ */
 static bool start_opportunistically(struct td_antman_cluster *c, uint32_t id)
 {
 	struct td_antman_job *job = &c->jobs[id];
@@ -289,7 +297,8 @@ static bool try_guaranteed(struct td_antman_cluster *c, struct td_antman_tenant 
 		return false;
 	}
 	if (job->gpus > tenant->quota)
-		return false; /* never: it runs opportunistically, and nobody waits for it */
+		/* It never gets them: it runs opportunistically, and nobody waits for it. */
+		return false;
 	if (!wanted) {
 		if (tenant->reserving == id)
 			unreserve(c, tenant);
@@ -313,7 +322,7 @@ static bool wants_place(const struct td_antman_job *job)
 	return job->state == TD_JOB_QUEUED && job->kind != TD_JOB_GUARANTEED;
 }
 
-/* Tells whether there are enough GPUs, and it does not wait for better ones. */
+/* Tells whether enough GPUs are below M, and the job does not wait for guaranteed resources. */
 static bool may_start_opportunistically(const struct td_antman_cluster *c, uint32_t id)
 {
 	return wants_place(&c->jobs[id]) && c->gpus.below >= c->jobs[id].gpus &&
@@ -321,7 +330,7 @@ static bool may_start_opportunistically(const struct td_antman_cluster *c, uint3
 		       td_antman_estimate_ns(c, id) > c->params.patience_ns);
 }
 
-/* The first job of the queue that wants guaranteed resources. */
+/* Returns the first job of the queue that wants guaranteed resources. */
 static uint32_t first_claim(const struct td_antman_cluster *c, struct td_antman_tenant *tenant)
 {
 	uint32_t *first = &tenant->first_claim;
@@ -346,10 +355,10 @@ static uint32_t first_small(
 }
 
 /*
- * Returns the first job, from this one on, that may get anything: a turn, unless another job waits
- * for one, or GPUs below M in the number that there are. Starts only lower that number; upgrades,
- * which may raise it, are turns. The index only knows the first of the whole queue, so behind that
- * job each one is looked at.
+ * Returns the first job from `id` on that could get anything: guaranteed resources, unless another
+ * job waits for them, or GPUs below M, of which there are c->gpus.below. Starts only lower this
+ * number, and only a job with a turn is upgraded, which may raise it. first_small() knows only the
+ * first job of the whole queue, so behind it each job is checked.
  */
 static uint32_t skip(
 	struct td_antman_cluster *c, struct td_antman_tenant *tenant, uint32_t id, bool waits)
@@ -403,7 +412,7 @@ static uint32_t step_tenant(struct td_antman_cluster *c, struct td_antman_tenant
 uint32_t td_antman_step(struct td_antman_cluster *c, uint64_t now_ns,
 	struct td_antman_action *ret_actions, uint32_t room)
 {
-	uint64_t served = 0; /* bit per tenant */
+	uint64_t served = 0; /* one bit per tenant */
 	uint32_t count = 0;
 
 	(void)now_ns;
@@ -451,7 +460,7 @@ int td_antman_submit(struct td_antman_cluster *c, uint32_t id,
 	return 0;
 }
 
-/* The tenant's jobs have freed so many GPUs: an exponentially weighted rate. */
+/* Updates the tenant's exponentially weighted rate of freed GPUs. */
 static void note_freed(struct td_antman_tenant *tenant, uint32_t gpus, uint64_t now_ns)
 {
 	double passed = (double)(now_ns - tenant->freed_ns) + 1;

@@ -61,7 +61,7 @@ enum td_job_kind {
 enum td_job_state {
 	TD_JOB_ABSENT,
 	TD_JOB_QUEUED,
-	TD_JOB_RUNNING, /* with guaranteed resources */
+	TD_JOB_RUNNING, /* runs with guaranteed resources */
 	TD_JOB_OPPORTUNISTIC_RUNNING,
 	TD_JOB_STATE_N,
 };
@@ -72,38 +72,41 @@ struct td_antman_job {
 	uint32_t tenant, gpus;
 	bool same_node;
 	uint64_t submit_ns;
-	uint32_t next, previous; /* in its tenant's queue */
-	uint64_t order;          /* who has joined that queue later has a larger one */
+	uint32_t next, previous; /* neighbours in its tenant's queue */
+	uint64_t order;          /* position in the queue: later jobs have larger numbers */
 	bool queued;             /* waits for guaranteed resources, or to start at all */
-	uint32_t place;          /* first cell of its GPUs, while it runs */
+	uint32_t place;          /* index of the first cell of its GPUs, while it runs */
 };
 
-#define TD_ANTMAN_SMALL                                                                            \
-	8u /* GPUs: where so few are below M, a queue is not looked through for who wants them */
+/* While at most this many GPUs are below M, skip() finds jobs by first_small[], not by a search. */
+#define TD_ANTMAN_SMALL 8u
 
 struct td_antman_tenant {
 	uint32_t quota, used;
-	uint32_t head, tail;  /* queue */
-	uint32_t first_claim; /* nobody before it wants guaranteed resources */
+	uint32_t head, tail;  /* ends of the queue */
+	uint32_t first_claim; /* no job before this one wants guaranteed resources */
 	uint32_t first_small
-		/* no earlier job that waits to start opportunistically wants 1, 2, ... GPUs */
+		/*
+		 * Entry n - 1: no job before this one waits to start opportunistically on n GPUs.
+		 */
 		[TD_ANTMAN_SMALL];
-	uint32_t reserving; /* job, or TD_NO_JOB */
+	uint32_t reserving; /* the job that has the reservation, or TD_NO_JOB */
 	uint32_t reserved[TD_GANG_MAX], reserved_count;
-	double freed_per_s; /* 0: nothing freed yet */
-	uint64_t freed_ns;  /* the last time; before that: its first arrival */
+	double freed_per_s; /* GPUs freed per second; 0: none yet */
+	uint64_t freed_ns;  /* when GPUs were last freed; at first, when a job arrived */
 	bool has_come;
 };
 
 struct td_antman_params {
 	uint32_t load_limit_ppm; /* M */
-	uint64_t patience_ns;    /* a longer estimated wait starts a job opportunistically */
-	uint32_t assumed_ppm;    /* load of a job not yet measured */
+	uint64_t patience_ns;    /* a job whose estimated wait is longer starts opportunistically */
+	uint32_t assumed_ppm;    /* the load that a job counts as before it is measured */
 };
 
 /*
- * M 80 %, 10 min, 100 %. The last one is not in the paper: a smaller assumed load puts a whole
- * burst on the one GPU that looked idle, and nothing moves away again.
+ * M is 80 %, the patience 10 min, the assumed load 100 %. The paper does not give the last one:
+ * with a smaller one a whole burst would go to the one GPU that looked idle, and nothing moves away
+ * again.
  */
 extern const struct td_antman_params td_antman_default;
 
@@ -115,9 +118,9 @@ struct td_antman_cluster {
 	struct td_antman_job *jobs;
 	struct td_antman_place {
 		uint32_t gpu, next;
-	} * places; /* a job's GPUs are a chain of these */
+	} * places; /* each job's GPUs are a linked list of these */
 	uint32_t free_place;
-	uint64_t joined;             /* jobs, ever */
+	uint64_t joined;             /* number of jobs that ever joined a queue */
 	uint32_t found[TD_GANG_MAX]; /* scratch */
 };
 
@@ -173,8 +176,8 @@ void td_antman_set_load(struct td_antman_cluster *cluster, uint32_t gpu, uint32_
 uint32_t td_antman_step(struct td_antman_cluster *cluster, uint64_t now_ns,
 	struct td_antman_action *ret_actions, uint32_t room);
 
-/* The job's GPUs, in the order of its workers; returns how many, 0 unless it runs. */
+/* Writes the job's GPUs in the order of its workers. Returns their number, 0 unless it runs. */
 uint32_t td_antman_gpus(const struct td_antman_cluster *cluster, uint32_t job, uint32_t *ret_gpus);
 
-/* Estimated wait of a queued job for guaranteed resources; UINT64_MAX: unknown. */
+/* Returns the estimated wait of a queued job for guaranteed resources; UINT64_MAX: unknown. */
 uint64_t td_antman_estimate_ns(const struct td_antman_cluster *cluster, uint32_t job);

@@ -1,4 +1,4 @@
-/* The papers' baselines; see baselines.h. */
+/* Implements the papers' baselines; see baselines.h. */
 #include "policy/cluster/baselines.h"
 
 #include <math.h>
@@ -47,7 +47,7 @@ bool td_gandiva_pack(const struct td_pack_gpu *gpus, uint32_t count, uint32_t wa
 {
 	uint32_t found = 0;
 
-	/* ret_gpus: the best so far, the lowest utilisation first. */
+	/* ret_gpus holds the best GPUs so far, lowest utilisation first. */
 	for (uint32_t g = 0; g < count && wanted; g++) {
 		uint32_t at;
 

@@ -31,13 +31,16 @@
 #include "policy/algo/fit/slo_share.h"
 #include "policy/cluster/inventory.h"
 
-/* Takes the GPUs for the head of the queue; false: it waits, and so does everybody behind it. */
+/*
+ * Finds the GPUs for the job at the head of the queue. Returns false if it has to wait, and with it
+ * all jobs behind it.
+ */
 bool td_fifo_gang(
 	const struct td_inventory *inventory, uint32_t gpus, bool same_node, uint32_t *ret_gpus);
 
 struct td_fifo_running {
 	uint32_t gpus;
-	bool preemptible; /* runs without quota */
+	bool preemptible; /* the job runs without quota */
 	uint64_t started_ns;
 };
 
@@ -50,7 +53,7 @@ uint32_t td_fifo_preempt(const struct td_fifo_running *running, uint32_t count, 
 	uint32_t *ret_victims);
 
 struct td_pack_gpu {
-	double utilisation; /* of what runs there, by profiles; 1 = all */
+	double utilisation; /* by the profiles of the jobs there; 1 is the whole GPU */
 	uint64_t free_bytes;
 };
 
@@ -61,27 +64,27 @@ struct td_pack_gpu {
 bool td_gandiva_pack(const struct td_pack_gpu *gpus, uint32_t count, uint32_t wanted,
 	uint64_t bytes, uint32_t *ret_gpus);
 
-/* The GPU of the lowest utilisation, the first among equals. count > 0. */
+/* Returns the GPU of the lowest utilisation, the first among equals. count > 0. */
 uint32_t td_least_loaded(const struct td_pack_gpu *gpus, uint32_t count);
 
-/* *cursor: 0 at first. */
+/* Returns the GPUs in turn. *cursor is 0 before the first call. */
 uint32_t td_round_robin(uint32_t *cursor, uint32_t count);
 
-/* *state: a seed other than 0. */
+/* Returns a random GPU. *state is a seed other than 0 before the first call. */
 uint32_t td_random_gpu(uint64_t *state, uint32_t count);
 
 struct td_gslice {
-	double share, step, share_min; /* 0.05, 0.1 are usual */
-	double slack;                  /* below this part of the objective there is some: 0.8 */
+	double share, step, share_min; /* usual values: step 0.05, share_min 0.1 */
+	double slack;                  /* the share shrinks below this part of the objective: 0.8 */
 };
 
-/* The next share, from the P99 latency under the present one. */
+/* Returns the next share, from the P99 latency under the present one. */
 double td_gslice_step(struct td_gslice *gslice, double latency_s, double objective_s);
 
 #define TD_GPULET_SIZES 6
-extern const double td_gpulet_sizes[TD_GPULET_SIZES]; /* 0.2, 0.4, 0.5, 0.6, 0.8, 1 */
+extern const double td_gpulet_sizes[TD_GPULET_SIZES]; /* 0.2, 0.4, 0.5, 0.6, 0.8 and 1 */
 
-/* Returns the size, or 0: not even the whole GPU holds the objective. */
+/* Returns the size of the partition; 0: not even the whole GPU holds the objective. */
 double td_gpulet_size(const struct td_slo *slo, const struct td_curve *curve);
 
 #define TD_OPTIMUM_TASKS_MAX 10

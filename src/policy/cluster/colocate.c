@@ -1,4 +1,4 @@
-/* Services and training tasks; see colocate.h. */
+/* Places a service and its training tasks on a GPU; see colocate.h. */
 #include "policy/cluster/colocate.h"
 
 #include <string.h>

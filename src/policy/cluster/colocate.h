@@ -46,28 +46,31 @@
 
 #define TD_COLOCATE_SHARE_MIN_PPM 10000u /* MPS gives whole percents */
 
-/* Zeroed: nothing was decided yet. Persistent, one per GPU. */
+/* The state of one GPU, kept between steps. A zeroed struct means that nothing was decided yet. */
 struct td_colocation {
 	bool was_paused;
-	/* gathered at each step */
-	uint32_t services; /* how many; the first one's index is `service` */
+	/* Gathered at each step by td_colocate_look(). */
+	uint32_t services; /* number of services; `service` is the index of the first */
 	uint32_t service;
-	uint32_t tasks, task[TD_SELECTOR_TASKS_MAX]; /* admitted */
-	/* How many may run, in order of arrival; the policy may set fewer than there can be. */
+	uint32_t tasks, task[TD_SELECTOR_TASKS_MAX]; /* the admitted tasks */
+	/*
+	 * How many tasks may run, in order of arrival. The policy may set it below
+	 * TD_SELECTOR_TASKS_MAX.
+	 */
 	uint32_t places;
-	/* decided by the policy after td_colocate_look(), where there is a service */
-	uint32_t share_ppm; /* of the service */
+	/* Decided by the policy after td_colocate_look(), for GPUs with a service. */
+	uint32_t share_ppm; /* the service's share of the SMs */
 	uint32_t batch;
 	bool paused;
 };
 
-/* Empties the plan, admits training tasks and says who is on each GPU. */
+/* Clears the plan, admits training tasks, and notes the service and the tasks of each GPU. */
 void td_colocate_look(
 	struct td_colocation *colocations, const struct td_view *view, struct td_plan *plan);
 
-/* Grants, actions and memory by what was decided. */
+/* Writes gates, shares, actions and memory limits to the plan, as the policy has decided. */
 void td_colocate_grant(
 	struct td_colocation *colocations, const struct td_view *view, struct td_plan *plan);
 
-/* The service's objective and rate; objective_s 0: it has none. */
+/* Returns the service's objective and rate; objective_s is 0 if it has none. */
 struct td_slo td_colocate_slo(const struct td_client_view *service);

@@ -1,4 +1,4 @@
-/* Lists of nodes by free GPUs and a tournament of loads; see inventory.h. */
+/* Keeps lists of nodes by free GPUs and a tournament tree of loads; see inventory.h. */
 #include "policy/cluster/inventory.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ static uint32_t leaves_for(uint32_t gpus)
 	return leaves;
 }
 
-/* Arrays of 32 bits per GPU and per node, then the tree. */
+/* Numbers of 32-bit words per GPU and per node in the caller's memory. The tree follows them. */
 #define GPU_WORDS  (6 + TD_GUESTS)
 #define NODE_WORDS 4
 
@@ -36,7 +36,10 @@ static uint64_t bits_in(uint64_t set)
 	return count;
 }
 
-/* Load first, then guests, so that of idle GPUs those without a guest come first. */
+/*
+ * Returns the sort key of a GPU: its load, then its guests. So an idle GPU without guests comes
+ * first.
+ */
 static uint64_t key_of(const struct td_inventory *v, uint32_t gpu)
 {
 	uint64_t load = v->load_ppm[gpu] + bits_in(v->unseen[gpu]) * v->assumed_ppm;
@@ -241,7 +244,9 @@ void td_inventory_add_guest(struct td_inventory *v, uint32_t gpu, uint32_t job)
 	update(v, gpu);
 }
 
-/* True: it was there and the monitor had not seen it. The last guest comes in its place. */
+/*
+ * Removes a guest; the last guest takes its entry. Returns true if the monitor had not seen it yet.
+ */
 static bool take_out(struct td_inventory *v, uint32_t gpu, uint32_t job)
 {
 	uint32_t *guests = v->guest + (size_t)gpu * TD_GUESTS;
@@ -278,8 +283,8 @@ void td_inventory_promote(struct td_inventory *v, uint32_t gpu, uint32_t job)
 }
 
 /*
- * Takes GPUs of a node that are free or reserved for the job; `guests` chooses those with guests or
- * those without.
+ * Writes up to `count` GPUs of a node that are free or reserved for the job: those with guests, or
+ * those without. Returns their number.
  */
 static uint32_t take_some(const struct td_inventory *v, uint32_t node, uint32_t job, bool guests,
 	uint32_t count, uint32_t *ret_gpus)
@@ -301,7 +306,9 @@ static uint32_t take_from_node(const struct td_inventory *v, uint32_t node, uint
 	return found + take_some(v, node, job, true, count - found, ret_gpus + found);
 }
 
-/* The node with the fewest free GPUs that suffice, or with the most there are. */
+/*
+ * Returns the node with the fewest free GPUs that suffice; if none has enough, the one with most.
+ */
 static uint32_t best_fit(const struct td_inventory *v, uint32_t count)
 {
 	for (uint32_t k = count; k <= TD_NODE_GPUS_MAX; k++)
@@ -313,7 +320,10 @@ static uint32_t best_fit(const struct td_inventory *v, uint32_t count)
 	return NONE;
 }
 
-/* Nodes with all of their GPUs free, as many as it takes; the last one may be more than is left. */
+/*
+ * Takes nodes that are wholly free until there are `count` GPUs; the last node may have more GPUs
+ * than are needed. Returns the number of GPUs.
+ */
 static uint32_t take_whole_nodes(const struct td_inventory *v, uint32_t count, uint32_t *ret_gpus)
 {
 	uint32_t found = 0;

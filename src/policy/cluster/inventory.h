@@ -35,34 +35,34 @@
 
 struct td_inventory {
 	uint32_t gpu_count, node_count;
-	uint32_t idle;          /* GPUs without holder, guest and reservation */
-	uint32_t node_gpus_max; /* of the largest node */
+	uint32_t idle;          /* GPUs without holder, guest or reservation */
+	uint32_t node_gpus_max; /* GPUs of the largest node */
 	uint32_t assumed_ppm;
-	/* per GPU */
+	/* One entry per GPU each. */
 	uint32_t *node, *holder, *reserved, *load_ppm, *guest_count;
 	uint32_t *
 		/*
-		 * jobs that the monitor has not seen yet: bit k is guest k, bit TD_GUESTS the
-		 * holder
+		 * Jobs that the monitor has not seen yet: bit k is guest k, bit TD_GUESTS the
+		 * holder.
 		 */
 		unseen;
-	uint32_t *guest; /* TD_GUESTS each */
-	/* per node */
-	uint32_t *first_gpu; /* node_count + 1 */
+	uint32_t *guest; /* TD_GUESTS entries per GPU */
+	/* One entry per node each. */
+	uint32_t *first_gpu; /* node_count + 1 entries */
 	uint32_t *free_count, *next, *previous;
-	uint32_t bucket[TD_NODE_GPUS_MAX + 1]; /* first node with so many free GPUs */
-	/* tournament of the loads */
+	uint32_t bucket[TD_NODE_GPUS_MAX + 1]; /* entry k: the first node with k free GPUs */
+	/* The tournament tree of the loads. */
 	uint64_t *tree;
 	uint32_t leaves;
-	uint64_t changes; /* of the tree: an answer holds while this number stays the same */
-	uint32_t limit_ppm, below; /* GPUs with a load below the limit: td_inventory_watch() */
+	uint64_t changes; /* changes of the tree; answers stay valid while it is the same */
+	uint32_t limit_ppm, below; /* below: number of GPUs that td_inventory_watch() counts */
 };
 
 size_t td_inventory_bytes(uint32_t nodes, uint32_t gpus);
 
 /*
- * Makes an inventory with all GPUs free and idle. node_gpus[n] of node n, 1 to TD_NODE_GPUS_MAX.
- * Returns 0, or -EINVAL.
+ * Makes an inventory whose GPUs are all free and idle. node_gpus[n] is the number of GPUs of node
+ * n, 1 to TD_NODE_GPUS_MAX. Returns 0, or -EINVAL.
  */
 int td_inventory_init(struct td_inventory *inventory, void *memory, const uint32_t *node_gpus,
 	uint32_t nodes, uint32_t assumed_ppm);
@@ -73,12 +73,12 @@ int td_inventory_init(struct td_inventory *inventory, void *memory, const uint32
  */
 void td_inventory_watch(struct td_inventory *inventory, uint32_t limit_ppm);
 
-/* The monitor's word on a GPU: its utilisation over the last ten seconds. */
+/* Sets the utilisation of a GPU over the last ten seconds, as the monitor reports it. */
 void td_inventory_set_load(struct td_inventory *inventory, uint32_t gpu, uint32_t load_ppm);
 
 /*
- * Set the holder of a GPU, or its reservation; TD_NO_JOB clears it. A holder counts as a load at
- * once, as a guest does, until the monitor has seen it.
+ * Sets the holder of a GPU, or its reservation; TD_NO_JOB clears it. A new holder counts as a load
+ * of assumed_ppm until the monitor has seen it, as a new guest does.
  */
 void td_inventory_hold(struct td_inventory *inventory, uint32_t gpu, uint32_t job);
 void td_inventory_reserve(struct td_inventory *inventory, uint32_t gpu, uint32_t job);
@@ -86,7 +86,7 @@ void td_inventory_reserve(struct td_inventory *inventory, uint32_t gpu, uint32_t
 void td_inventory_add_guest(struct td_inventory *inventory, uint32_t gpu, uint32_t job);
 void td_inventory_remove_guest(struct td_inventory *inventory, uint32_t gpu, uint32_t job);
 
-/* A guest becomes the holder: seen by the monitor or not, as it was. */
+/* Makes a guest the holder. If the monitor has not seen it yet, that does not change. */
 void td_inventory_promote(struct td_inventory *inventory, uint32_t gpu, uint32_t job);
 
 /*
@@ -98,6 +98,8 @@ void td_inventory_promote(struct td_inventory *inventory, uint32_t gpu, uint32_t
 uint32_t td_inventory_find_free(const struct td_inventory *inventory, uint32_t job, uint32_t count,
 	bool same_node, uint32_t *ret_gpus);
 
-/* The least loaded GPUs with a load below the limit, least first, at most count. */
+/*
+ * Finds up to `count` GPUs with a load below the limit, least loaded first. Returns their number.
+ */
 uint32_t td_inventory_find_least_loaded(
 	struct td_inventory *inventory, uint32_t count, uint32_t limit_ppm, uint32_t *ret_gpus);

@@ -1,4 +1,4 @@
-/* Queues by attained service; see las.h. */
+/* Implements queues by attained service; see las.h. */
 #include "policy/cluster/las.h"
 
 #include <string.h>
@@ -149,7 +149,7 @@ void td_las_start(struct td_las *las, uint32_t id, uint64_t now_ns)
 	sift(las, las->running++);
 }
 
-/* Counts the service up to now. */
+/* Adds the service since since_ns. */
 static void settle(struct td_las_job *job, uint64_t now_ns)
 {
 	job->attained_ns += (now_ns - job->since_ns) * job->gpus;
@@ -197,7 +197,7 @@ static void fall(struct td_las *las, uint32_t id, uint64_t now_ns)
 	sift(las, job->at);
 }
 
-/* Begins again at level 0, before all who wait there. */
+/* Puts the job back to level 0, before all jobs that wait there. */
 static void promote(struct td_las *las, uint32_t id)
 {
 	struct td_las_job *job = &las->jobs[id];

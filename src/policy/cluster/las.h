@@ -37,20 +37,20 @@
 #define TD_LAS_NONE       UINT32_MAX
 
 struct td_las_params {
-	uint64_t quantum_ns; /* of GPU time: the end of level 0 */
-	double factor;       /* of a level's end over that of the level above it; above 1 */
-	double age;          /* see Ageing; 0: nobody ages */
+	uint64_t quantum_ns; /* GPU time that a job gets at level 0 */
+	double factor;       /* ratio of the quanta of two neighbouring levels; above 1 */
+	double age;          /* see Ageing; 0: no ageing */
 	uint64_t age_max_ns;
 };
 
 struct td_las_job {
 	bool there, runs;
 	uint32_t queue, level, gpus, previous, next;
-	uint32_t at;          /* in the heap, while it runs */
-	uint64_t attained_ns; /* up to since_ns */
-	uint64_t since_ns;    /* the present list's, for waiting and running alike */
-	uint64_t order;       /* of joining its list */
-	uint64_t falls_ns;    /* when it reaches the end of its level, while it runs */
+	uint32_t at;          /* index in the heap, while it runs */
+	uint64_t attained_ns; /* service until since_ns */
+	uint64_t since_ns;    /* when it joined its list, waiting or running */
+	uint64_t order;       /* position in its list; later jobs have larger numbers */
+	uint64_t falls_ns;    /* when it reaches the end of its level, if it runs */
 };
 
 struct td_las_list {
@@ -59,38 +59,39 @@ struct td_las_list {
 
 struct td_las {
 	struct td_las_params params;
-	uint64_t ends_ns[TD_LAS_LEVELS]; /* of service; the last level has none */
+	/* Service at the end of each level; the last level has no end. */
+	uint64_t ends_ns[TD_LAS_LEVELS];
 	uint64_t patience_ns[TD_LAS_LEVELS];
 	struct td_las_queue {
 		struct td_las_list waiting[TD_LAS_LEVELS], running[TD_LAS_LEVELS];
-		uint32_t count; /* of those that wait */
+		uint32_t count; /* number of waiting jobs */
 	} queues[TD_LAS_QUEUES_MAX];
 	uint32_t queue_count, jobs_max, waiting, running;
 	struct td_las_job *jobs;
-	uint32_t *heap; /* of those that run, by falls_ns */
+	uint32_t *heap; /* the running jobs by falls_ns */
 	uint64_t orders;
 };
 
 size_t td_las_bytes(uint32_t jobs_max);
-/* memory: td_las_bytes(). queues: at most TD_LAS_QUEUES_MAX. */
+/* Makes empty queues. memory has td_las_bytes() bytes; queues is at most TD_LAS_QUEUES_MAX. */
 void td_las_init(struct td_las *las, void *memory, const struct td_las_params *params,
 	uint32_t queues, uint32_t jobs_max);
 
-/* A job that is not there waits at level 0 of a queue. */
+/* Adds a new job, which waits at level 0 of a queue. */
 void td_las_submit(
 	struct td_las *las, uint32_t job, uint32_t queue, uint32_t gpus, uint64_t now_ns);
 void td_las_start(struct td_las *las, uint32_t job, uint64_t now_ns);
-/* A running job waits again, as the last of its level. */
+/* Makes a running job wait again, as the last of its level. */
 void td_las_stop(struct td_las *las, uint32_t job, uint64_t now_ns);
 void td_las_remove(struct td_las *las, uint32_t job);
 
 /* Moves jobs to the levels that they have at this time. */
 void td_las_advance(struct td_las *las, uint64_t now_ns);
 
-/* The first that waits in a queue, by level and order; TD_LAS_NONE. */
+/* Returns the first waiting job of a queue, by level and order; TD_LAS_NONE: there is none. */
 uint32_t td_las_first(const struct td_las *las, uint32_t queue);
-/* The one that waits behind this one. */
+/* Returns the job that waits behind this one; TD_LAS_NONE: there is none. */
 uint32_t td_las_next(const struct td_las *las, uint32_t job);
 
-/* True: a goes before b. */
+/* Tells whether job a goes before job b. */
 bool td_las_before(const struct td_las *las, uint32_t a, uint32_t b);

@@ -20,7 +20,7 @@
 
 struct gslice_gpu {
 	struct td_gslice gslice;
-	uint32_t service; /* id; 0: none yet */
+	uint32_t service; /* the service's id; 0: none yet */
 	uint64_t judged_ns;
 };
 
@@ -84,7 +84,10 @@ static void step_gslice(void *state, const struct td_policy_options *options,
 	td_colocate_grant(gslice->colocations, view, plan);
 }
 
-/* The latency of a service alone: as if beside a task without layers. */
+/*
+ * Returns the GPU share by td_gpulet_size(). The curve is that beside a task without layers, which
+ * stands for the service alone.
+ */
 static double size_of(const struct td_client_view *service)
 {
 	static const double none[TD_MUDI_LAYERS];

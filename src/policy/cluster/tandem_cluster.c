@@ -44,7 +44,7 @@ static size_t aligned(size_t bytes)
 	return (bytes + 63) & ~(size_t)63;
 }
 
-/* Places: guests and a holder on each GPU. */
+/* Most jobs on one GPU: its guests and a holder. */
 #define PLACES (TD_GUESTS + 1u)
 
 size_t td_tandem_cluster_bytes(uint32_t nodes, uint32_t gpus, uint32_t jobs_max, uint32_t kinds)
@@ -157,7 +157,10 @@ void td_tandem_cluster_room(struct td_tandem_cluster *c, uint32_t gpu, double ro
 	td_tandem_note_load(c, gpu);
 }
 
-/* Counts the GPUs that a tenant's guaranteed jobs ask for, as far as its quota goes. */
+/*
+ * Adds `more` to the GPUs that a tenant's guaranteed jobs ask for, and updates the sum over all
+ * tenants, where each counts up to its quota.
+ */
 static void ask(struct td_tandem_cluster *c, uint32_t tenant, uint32_t more)
 {
 	uint32_t quota = c->quota[tenant], before = c->asked[tenant], now = before + more;
@@ -259,7 +262,7 @@ void td_tandem_act(struct td_tandem_cluster *c, enum td_tandem_verb verb, uint32
 	c->actions[c->action_count++] = (struct td_tandem_action){verb, job};
 }
 
-/* Returns how many actions there are then. */
+/* Moves decided actions to ret_actions, behind the n that it holds. Returns their new number. */
 static uint32_t hand_over(struct td_tandem_cluster *c, struct td_tandem_action *ret_actions,
 	uint32_t n, uint32_t room)
 {

@@ -63,64 +63,76 @@
 #include "policy/cluster/las.h"
 
 /*
- * Candidates of a large cluster, which is not looked at as a whole: this many of the least
- * loaded GPUs, and as many more as the job needs.
+ * In a large cluster a job is offered only this many of the least loaded GPUs, and as many more as
+ * it needs.
  */
 #define TD_TANDEM_CANDIDATES 64u
-/* Actions of one step before they are returned; one job causes at most GUESTS x GANG + 1. */
+/* Most actions of one step before they are returned. One job causes at most GUESTS x GANG + 1. */
 #define TD_TANDEM_ACTIONS  8192u
 #define TD_TANDEM_STRICT   (2 * TD_LAS_LEVELS + 1)
-#define TD_CLUSTER_SERVICE (UINT32_MAX - 1) /* holds a GPU, and is no job */
-#define TD_CLUSTER_ABSENT  (UINT32_MAX - 2) /* likewise, of a node that is not there */
-#define TD_TANDEM_FULL_PPM 10000000u        /* a load that nobody is sent to */
+#define TD_CLUSTER_SERVICE (UINT32_MAX - 1) /* marks a GPU that a service holds */
+#define TD_CLUSTER_ABSENT  (UINT32_MAX - 2) /* marks a GPU of a node that is down */
+#define TD_TANDEM_FULL_PPM 10000000u        /* a load at which no job is placed */
 
 struct td_tandem_cluster_params {
 	struct td_las_params las;
-	bool preempts;        /* running jobs are stopped for those that have had less */
-	uint64_t round_ns;    /* between preemptions */
-	uint64_t run_ns;      /* whoever has run for less is not preempted */
-	uint32_t handicap;    /* half levels, odd: so ranks of the two classes differ */
-	double gain_min;      /* speed of all together that a start has to gain */
-	double share_min;     /* the same, beside guests on a GPU that nobody holds */
-	double held_min;      /* of a guest beside a holder, at least */
-	double move_gain_min; /* of a move */
-	uint32_t together;    /* guests on a GPU, at most TD_GUESTS */
+	bool preempts;     /* stops running jobs for jobs that have had less service */
+	uint64_t round_ns; /* least time between two rounds of preemption */
+	uint64_t run_ns;   /* a job that has run for less is not preempted */
+	/*
+	 * Added to the rank without a guarantee; odd, so that the two kinds of jobs never have
+	 * equal ranks.
+	 */
+	uint32_t handicap;
+	double gain_min;      /* least gain in the speed of all jobs together for a start */
+	double share_min;     /* least gain of a start beside guests on a GPU without a holder */
+	double held_min;      /* least speed of a guest beside a holder */
+	double move_gain_min; /* least gain of a move */
+	uint32_t together;    /* most guests on a GPU; at most TD_GUESTS */
 	uint64_t settle_ns, patience_ns;
-	uint64_t move_ns;   /* of a guest's work: what a move costs */
-	uint64_t window_ns; /* see Room, Price */
+	uint64_t move_ns;   /* the cost of a move, in time of the guest's work */
+	uint64_t window_ns; /* see Room and Price above */
 };
 
 extern const struct td_tandem_cluster_params td_tandem_cluster_default;
-/* The parameters for moves and stops of another cost above 0: all times are multiples of it. */
+/*
+ * Returns the parameters for another cost of moves and stops, above 0. All times are multiples of
+ * it.
+ */
 struct td_tandem_cluster_params td_tandem_cluster_params_of(uint64_t move_ns);
 
 struct td_tandem_job {
-	uint32_t kind, gpus, tenant, place, index; /* index: among those that run as guests */
+	uint32_t kind, gpus, tenant, place, index; /* index: in `running`, for guests */
 	bool guest;
-	uint64_t bytes, submit_ns, since_ns, looked_ns; /* looked_ns: for a place that is better */
-	/* of the last move */
+	/* looked_ns: when a better GPU was last looked for. */
+	uint64_t bytes, submit_ns, since_ns, looked_ns;
+	/* The last move. */
 	bool moved;
-	uint32_t unpaid; /* moves, less those that have paid */
+	uint32_t unpaid; /* number of moves, less those that have paid */
 	double promised;
 	struct td_tandem_stay {
 		uint32_t gpu;
 		double room, ratio,
-			sum; /* room that was expected, speed over it, td_tandem_room.sum then */
+			/*
+			 * room: expected at the move; ratio: speed / room; sum: td_tandem_room.sum
+			 * at the move.
+			 */
+			sum;
 	} here, left;
 };
 
-/* The room that a service leaves since since_ns, and its mean until then. */
+/* The room that a service leaves: `now` since since_ns, and its mean before that. */
 struct td_tandem_room {
-	double now, mean, sum; /* sum: integral until then, in ns */
-	uint64_t since_ns;     /* TD_TANDEM_NEVER: never told */
+	double now, mean, sum; /* sum: integral over time until since_ns, in ns */
+	uint64_t since_ns;     /* TD_TANDEM_NEVER: no room was told yet */
 };
 #define TD_TANDEM_NEVER UINT64_MAX
 
 enum td_tandem_verb {
 	TD_TANDEM_START,
 	TD_TANDEM_START_GUEST,
-	TD_TANDEM_MOVE,    /* a guest, to the GPUs that it has now */
-	TD_TANDEM_PREEMPT, /* saves its state, leaves its GPUs and waits again */
+	TD_TANDEM_MOVE,    /* moves a guest to the GPUs that it has now */
+	TD_TANDEM_PREEMPT, /* the job saves its state, leaves its GPUs and waits again */
 	TD_TANDEM_VERB_N,
 };
 
@@ -131,64 +143,67 @@ struct td_tandem_action {
 
 struct td_tandem_cluster {
 	struct td_tandem_cluster_params params;
-	struct td_inventory gpus; /* everybody is in it */
-	struct td_las las;        /* queues: each tenant's, then all others' */
+	struct td_inventory gpus; /* has all services and jobs */
+	struct td_las las;        /* one queue per tenant, then one for all other jobs */
 	uint32_t quota[TD_TENANTS_MAX], used[TD_TENANTS_MAX], tenant_count;
-	uint32_t unheld;                /* GPUs without a holder */
-	uint32_t asked[TD_TENANTS_MAX]; /* GPUs of guaranteed jobs, running and waiting */
-	uint32_t asked_in_all;          /* of it, within the quotas */
-	uint32_t to_hold;               /* GPUs that have no service */
+	uint32_t unheld;                /* number of GPUs without a holder */
+	uint32_t asked[TD_TENANTS_MAX]; /* GPUs of running and waiting guaranteed jobs */
+	uint32_t asked_in_all;          /* sum of asked[], each up to its quota */
+	uint32_t to_hold;               /* number of GPUs without a service */
 	uint32_t kinds, jobs_max;
-	uint64_t gpu_bytes; /* 0: memory does not matter */
+	uint64_t gpu_bytes; /* memory of each GPU; 0: memory is not limited */
 	struct td_tandem_job *jobs;
 	struct td_antman_place *places;
 	uint32_t free_place;
-	uint32_t *running, running_count, cursor; /* guests; whose turn it is to be looked at */
-	uint32_t *service_kind;                   /* of each GPU that has one */
+	/* The guests; cursor: the next one to consider for a move. */
+	uint32_t *running, running_count, cursor;
+	uint32_t *service_kind; /* kind of each GPU's service, if it has one */
 	uint64_t *service_bytes;
-	double *demands;              /* of each kind */
-	struct td_tandem_room *rooms; /* of each GPU: part of it that its service leaves */
+	double *demands;              /* use of a GPU by each kind alone */
+	struct td_tandem_room *rooms; /* what each GPU's service leaves */
 	float *beside,
 		/*
-		 * kinds x kinds: speed of the row's kind as guest beside the column's kind; 0:
-		 * never seen
+		 * kinds x kinds: the speed of the row's kind as a guest of the column's kind. 0:
+		 * never seen.
 		 */
 		*guarded;
 	struct td_tandem_choice {
 		double score, own;
 		uint32_t gpu;
-	} * choices; /* scratch, one per GPU */
+	} * choices; /* scratch, one entry per GPU */
 	struct {
 		uint32_t gpus[TD_TANDEM_CANDIDATES + TD_GANG_MAX], count, asked;
-		uint64_t changes; /* of the inventory, when they were looked for */
-	} found;                  /* the least loaded, least first */
+		uint64_t changes; /* td_inventory.changes when these were found */
+	} found;                  /* the least loaded GPUs, least first */
 	uint64_t freed,
-		tried_freed;   /* how often something came free; when guests were last tried */
-	uint32_t arrived;      /* the first guest that has come since then; TD_LAS_NONE */
-	uint32_t *marks, mark; /* scratch: GPUs that are chosen */
-	struct td_tandem_action *actions; /* decided and not yet returned */
+		/* Number of times that GPUs came free; its value when guests were last tried. */
+		tried_freed;
+	/* The first guest that has come since tried_freed was set; TD_LAS_NONE. */
+	uint32_t arrived;
+	uint32_t *marks, mark;            /* scratch: a GPU is chosen if its mark is `mark` */
+	struct td_tandem_action *actions; /* decided and not returned yet */
 	uint32_t action_count, action_next;
-	uint64_t moved_ns, round_ns, now_ns; /* now_ns: of the last call that had a time */
+	uint64_t moved_ns, round_ns, now_ns; /* now_ns: the time of the last call that had one */
 };
 
 size_t td_tandem_cluster_bytes(uint32_t nodes, uint32_t gpus, uint32_t jobs_max, uint32_t kinds);
 
 /*
- * Makes an empty cluster. demands[k] is the part of a GPU that kind k uses alone. Everything else,
- * errors too, is as in td_antman_init().
+ * Makes an empty cluster. demands[k] is the part of a GPU that kind k uses alone. The other
+ * parameters and the errors are those of td_antman_init().
  */
 int td_tandem_cluster_init(struct td_tandem_cluster *cluster, void *memory, size_t bytes,
 	const struct td_tandem_cluster_params *params, const uint32_t *node_gpus, uint32_t nodes,
 	uint64_t gpu_bytes, const uint32_t *quotas, uint32_t tenants, uint32_t jobs_max,
 	const double *demands, uint32_t kinds);
 
-/* A service has the GPU from now on. */
+/* Gives the GPU to a service for good. */
 void td_tandem_cluster_serve(
 	struct td_tandem_cluster *cluster, uint32_t gpu, uint32_t kind, uint64_t bytes);
 
 /*
- * Tells what part of a GPU its service leaves now, by its load, beside a company never seen; 1 at
- * first.
+ * Tells what part of a GPU its service leaves now, beside jobs that were never observed. The room
+ * is 1 before the first call.
  */
 void td_tandem_cluster_room(
 	struct td_tandem_cluster *cluster, uint32_t gpu, double room, uint64_t now_ns);
@@ -196,34 +211,34 @@ void td_tandem_cluster_room(
 struct td_tandem_request {
 	uint32_t tenant, gpus, kind;
 	bool guaranteed;
-	uint64_t bytes; /* on each GPU; 0: unknown */
+	uint64_t bytes; /* memory needed on each GPU; 0: unknown */
 };
 
-/* Errors as td_antman_submit(); -EINVAL: no such kind. */
+/* Queues a job. The errors are those of td_antman_submit(); -EINVAL also for an unknown kind. */
 int td_tandem_cluster_submit(struct td_tandem_cluster *cluster, uint32_t job,
 	const struct td_tandem_request *request, uint64_t now_ns);
 void td_tandem_cluster_finish(struct td_tandem_cluster *cluster, uint32_t job, uint64_t now_ns);
 
 /*
- * A node is there from the start. When it goes, its jobs wait again: the next steps return them as
+ * A node is up at first. When it goes down, its jobs wait again: the next steps return them as
  * TD_TANDEM_PREEMPT. Services keep their GPUs. Returns 0; -EINVAL: there is no such node; -EAGAIN:
- * actions have to be taken by td_tandem_cluster_step() first.
+ * td_tandem_cluster_step() has to return its actions first.
  */
 int td_tandem_cluster_node_down(struct td_tandem_cluster *cluster, uint32_t node, uint64_t now_ns);
 int td_tandem_cluster_node_up(struct td_tandem_cluster *cluster, uint32_t node);
 
 /*
- * Takes over a job that runs already on these GPUs, request->gpus of them, and has had so much GPU
- * time. No action says so. Errors as td_tandem_cluster_submit(); -EBUSY: it cannot be there, since
- * a GPU is named twice, is not there, or has somebody whom the job may not be beside.
+ * Takes over a job that already runs on these request->gpus GPUs and has had attained_ns of GPU
+ * time. No action is returned for it. The errors are those of td_tandem_cluster_submit(); -EBUSY: a
+ * GPU is named twice, is down, or has a job beside which this one may not run.
  */
 int td_tandem_cluster_adopt(struct td_tandem_cluster *cluster, uint32_t job,
 	const struct td_tandem_request *request, const uint32_t *gpus, uint64_t attained_ns,
 	uint64_t now_ns);
 
 /*
- * Tells the observed speed of a guest of one kind, where 1 is alone, with one other job on its GPU:
- * a guest, or (held) the holder. Beside a service the speed is relative to the room that was told,
+ * Tells the observed speed of a guest beside one other job on its GPU: a guest or, if `held`, the
+ * holder. 1 is the speed alone. Beside a service the speed is relative to the room that was told,
  * so it may exceed 1, up to TD_TANDEM_OVER.
  */
 #define TD_TANDEM_OVER 4.
@@ -231,12 +246,15 @@ void td_tandem_cluster_observe(
 	struct td_tandem_cluster *cluster, uint32_t kind, uint32_t other, bool held, double speed);
 
 /*
- * As td_antman_step(): at most `room` actions, which are in force on return. Call it again while it
- * fills the room.
+ * Makes decisions as td_antman_step() does: at most `room` actions, which are in force on return.
+ * Call it again while it returns `room` actions.
  */
 uint32_t td_tandem_cluster_step(struct td_tandem_cluster *cluster, uint64_t now_ns,
 	struct td_tandem_action *ret_actions, uint32_t room);
 
-/* The job's GPUs; returns how many, 0 unless it runs. ret_gpus: TD_GANG_MAX. */
+/*
+ * Writes the job's GPUs to ret_gpus, which has TD_GANG_MAX entries. Returns their number, 0 unless
+ * the job runs.
+ */
 uint32_t td_tandem_cluster_gpus(
 	const struct td_tandem_cluster *cluster, uint32_t job, uint32_t *ret_gpus);

@@ -1,13 +1,13 @@
-/* Moves of guests that pay; see tandem_cluster.h. */
+/* Moves guests where that pays; see tandem_cluster.h. */
 #include <math.h>
 
 #include "policy/cluster/tandem_places.h"
 
 #define NONE       UINT32_MAX
-#define MOVES_MAX  32u   /* per step */
-#define FAST       0.999 /* whoever is as fast as that stays */
+#define MOVES_MAX  32u   /* most moves per step */
+#define FAST       0.999 /* a guest at least this fast stays where it is */
 #define LOOKS_MIN  256u
-#define UNPAID_MAX 8u /* doublings: from 10 min to 43 h */
+#define UNPAID_MAX 8u /* most doublings of the wait: from 10 min to 43 h */
 
 /*
  * Returns the job's speed, which is that on the slowest of its GPUs. *ret_relief is the gain of the
@@ -43,14 +43,16 @@ static struct td_tandem_stay note_stay(
 		gpu, room, served ? speed / room : 0, td_tandem_room_sum(c, gpu)};
 }
 
-/* Returns how far the room at a GPU was above its expectation since then. */
+/* Returns by how much the mean room at a GPU since the move exceeds what was expected. */
 static double excess_of(
 	const struct td_tandem_cluster *c, const struct td_tandem_stay *stay, double passed)
 {
 	return stay->ratio * ((td_tandem_room_sum(c, stay->gpu) - stay->sum) / passed - stay->room);
 }
 
-/* The last move has brought what it cost. Of a gang nothing but the promise is known. */
+/*
+ * Tells whether the last move has gained what it cost. For a gang only the promised gain is used.
+ */
 static bool has_paid(const struct td_tandem_cluster *c, const struct td_tandem_job *job)
 {
 	double passed = (double)(c->now_ns - job->since_ns), gain = job->promised;
@@ -107,8 +109,8 @@ static bool try_move(struct td_tandem_cluster *c, uint32_t id, uint64_t now_ns)
 }
 
 /*
- * Looks at so many guests that each is looked at once in settle_ns, in turn: the cost does not
- * follow the size of the cluster.
+ * Considers some guests in turn, so many that each has its turn once in settle_ns. So the cost of a
+ * step does not grow with the cluster.
  */
 void td_tandem_move(struct td_tandem_cluster *c, uint64_t now_ns)
 {

@@ -1,4 +1,7 @@
-/* Nodes that go and come, and jobs that ran before their scheduler; see tandem_cluster.h. */
+/*
+ * Handles nodes that go down and come up, and jobs that ran before the scheduler; see
+ * tandem_cluster.h.
+ */
 #include <errno.h>
 
 #include "policy/cluster/tandem_places.h"
@@ -12,7 +15,7 @@ static void stop(struct td_tandem_cluster *c, uint32_t id, uint64_t now_ns)
 	td_tandem_act(c, TD_TANDEM_PREEMPT, id);
 }
 
-/* How many jobs would have to stop with a node, each counted once for each of its GPUs there. */
+/* Returns the number of jobs on each GPU of a node, summed over its GPUs. */
 static uint32_t places_on(const struct td_inventory *v, uint32_t node)
 {
 	uint32_t count = 0;
@@ -65,7 +68,7 @@ int td_tandem_cluster_node_up(struct td_tandem_cluster *c, uint32_t node)
 	return 0;
 }
 
-/* Tells whether a job may be on these GPUs beside those that are there. */
+/* Tells whether a job may run on these GPUs beside the jobs that are there. */
 static bool may_have(struct td_tandem_cluster *c, uint32_t id, const uint32_t *gpus, uint32_t count)
 {
 	const struct td_inventory *v = &c->gpus;

@@ -1,5 +1,5 @@
 /*
- * Where a guest of tandem's cluster would be fast, and the places that guests have; see
+ * Predicts how fast a guest of tandem's cluster would be on each GPU, and places it; see
  * tandem_cluster.h.
  */
 #include "policy/cluster/tandem_places.h"
@@ -7,15 +7,15 @@
 #include <math.h>
 
 #define NONE       UINT32_MAX
-#define LOOK_ALL   256u /* a cluster of no more GPUs is looked at as a whole */
+#define LOOK_ALL   256u /* in a cluster of up to this many GPUs all are considered */
 #define FEW        8u
-#define GANG_USUAL 16u /* GPUs of a job, for which candidates are looked for at once */
+#define GANG_USUAL 16u /* candidates are searched at once for all jobs of up to this many GPUs */
 
 /* --- prediction --- */
 
 /*
- * The company of a guest: the cost of the pairs that were seen, and the demand of the others and of
- * the guest itself, where 1 is a GPU.
+ * The jobs beside a guest. cost: sum of the costs of pairs that were observed. asked: the GPU use
+ * of the other jobs and of the guest itself, where 1 is a GPU.
  */
 struct crowd {
 	double cost, asked;
@@ -32,7 +32,10 @@ static void count_in(
 		crowd->asked += c->demands[other];
 }
 
-/* Returns the speed of a kind as the only guest of a holder: it has what the holder leaves. */
+/*
+ * Returns the speed of a kind as the only guest of a holder: what the holder leaves, or as
+ * observed.
+ */
 static double held_speed(const struct td_tandem_cluster *c, uint32_t kind, uint32_t holder)
 {
 	float seen = c->guarded[(size_t)kind * c->kinds + holder];
@@ -53,7 +56,7 @@ double td_tandem_mean_room(const struct td_tandem_cluster *c, uint32_t gpu)
 	return room->now + (room->mean - room->now) * exp(-passed / (double)c->params.window_ns);
 }
 
-/* The integral of a room up to now. */
+/* Returns the integral of a GPU's room over time, up to now. */
 double td_tandem_room_sum(const struct td_tandem_cluster *c, uint32_t gpu)
 {
 	const struct td_tandem_room *room = &c->rooms[gpu];
@@ -91,8 +94,8 @@ struct td_tandem_company td_tandem_company(
 }
 
 /*
- * Returns the speed of a guest among `here` and, unless NONE, one more kind. `self` is its own
- * index in the company, or NONE.
+ * Returns the speed of a guest of this kind beside `here` and one job of kind `more`, unless that
+ * is NONE. `self` is the guest's index in `here`, or NONE if it is not among them.
  */
 double td_tandem_speed(const struct td_tandem_cluster *c, const struct td_tandem_company *here,
 	uint32_t kind, uint32_t self, uint32_t more)
@@ -110,7 +113,10 @@ double td_tandem_speed(const struct td_tandem_cluster *c, const struct td_tandem
 	return 1 / (fmax(1, crowd.asked) + crowd.cost);
 }
 
-/* Speed of a guest that joins, and what all gain by it. False: it may not, or there is no room. */
+/*
+ * Writes the speed of a guest that joins this GPU, and the gain of all jobs by it. Returns false if
+ * it may not run there, or the memory does not suffice.
+ */
 bool td_tandem_weigh(const struct td_tandem_cluster *c, uint32_t gpu, uint32_t id, uint32_t but,
 	enum td_tandem_judge judge, struct td_tandem_choice *ret)
 {
@@ -141,8 +147,8 @@ static bool is_idle(const struct td_inventory *v, uint32_t gpu)
 }
 
 /*
- * Among equals, avoids GPUs that are reserved, and prefers nodes with few free GPUs, so that gangs
- * find whole ones.
+ * Returns a small penalty that decides among equals. It avoids reserved GPUs, and prefers nodes
+ * with few free GPUs so that gangs find whole nodes.
  */
 static double tie_break(const struct td_inventory *v, uint32_t gpu)
 {
@@ -179,7 +185,7 @@ static uint32_t find_candidates(struct td_tandem_cluster *c, uint32_t wanted)
 	return count < c->found.count ? count : c->found.count;
 }
 
-/* A choice is made by these. */
+/* Parameters of one choice of GPUs. */
 struct wish {
 	uint32_t id;
 	bool idle_too;
@@ -187,7 +193,10 @@ struct wish {
 	double floor;
 };
 
-/* Chooses among `count` GPUs, NULL: the first ones there are. */
+/*
+ * Puts the best of `count` GPUs into c->choices. gpus NULL: considers GPUs 0 to count - 1. Returns
+ * how many were found.
+ */
 static uint32_t choose_among(
 	struct td_tandem_cluster *c, const struct wish *wish, const uint32_t *gpus, uint32_t count)
 {
@@ -222,7 +231,10 @@ uint32_t td_tandem_choose(struct td_tandem_cluster *c, uint32_t id, bool idle_to
 
 	if (v->gpu_count <= LOOK_ALL)
 		return choose_among(c, &wish, NULL, v->gpu_count);
-	/* Idle GPUs are the least loaded, and none is better than another but by its node. */
+	/*
+	 * Idle GPUs are the least loaded, and only the tie-break by node makes one better than
+	 * another.
+	 */
 	if (idle_too && v->idle >= wanted + FEW) {
 		uint32_t few[TD_GANG_MAX + FEW];
 

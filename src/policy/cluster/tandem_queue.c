@@ -1,19 +1,19 @@
 /*
- * Who starts, and who is stopped for it; see tandem_cluster.h.
+ * Starts waiting jobs and stops running ones for them; see tandem_cluster.h.
  *
- * All queues are served in one order, by rank: a job's level (las.h), and a handicap for those
- * without a guarantee. Whoever has no place takes those of running jobs of a higher rank, in rounds
- * only, so that a burst of arrivals does not stop a job for each of them. Guaranteed jobs stop
- * guests at once.
+ * All queues are served in one order, by rank: a job's level (las.h), plus a handicap for jobs
+ * without a guarantee. A job that finds no GPUs takes those of running jobs of a higher rank. That
+ * happens in rounds only, so that a burst of arrivals does not stop a job for each of them.
+ * Guaranteed jobs stop guests at once.
  */
 #include "policy/cluster/tandem_places.h"
 
 #define NONE UINT32_MAX
-#define KEPT (2 * TD_LAS_LEVELS) /* lower ranks: of jobs whose guarantee is kept */
-/* Jobs that find no place until the rest of the queue has to wait for the next step. */
+#define KEPT (2 * TD_LAS_LEVELS) /* ranks below are of jobs whose guarantee is kept */
+/* After this many jobs that found no GPUs, the rest of the queue waits for the next step. */
 #define FAILURES 16u
-#define TRIES    32u /* victims that are looked at, beyond the GPUs of the job */
-/* One job causes so many actions at most. */
+#define TRIES    32u /* victims considered beyond the number of GPUs of the job */
+/* Most actions that one job causes. */
 #define ACTIONS_OF_ONE (TD_GANG_MAX * (TD_GUESTS + 1))
 
 static bool is_full(const struct td_tandem_cluster *c)
@@ -27,7 +27,7 @@ static bool is_over(const struct td_tandem_cluster *c, uint32_t tenant)
 	return c->asked[tenant] > c->quota[tenant] || c->asked_in_all > c->to_hold;
 }
 
-/* Lower ranks go first. */
+/* Returns the rank of a job; lower ranks go first. */
 static uint32_t rank_of(const struct td_tandem_cluster *c, uint32_t id)
 {
 	const struct td_tandem_job *job = &c->jobs[id];
@@ -45,7 +45,7 @@ static bool is_marked(const struct td_tandem_cluster *c, uint32_t gpu)
 
 /* --- victims --- */
 
-/* One job looks for places; somebody may have to leave them. */
+/* The search of one job for GPUs, with the running jobs that would have to leave them. */
 struct search {
 	uint32_t id, rank, wanted, found, victim_count, tries;
 	bool round;
@@ -64,7 +64,10 @@ static bool may_stop(const struct td_tandem_cluster *c, const struct search *s, 
 	return s->round && s->now_ns - job->since_ns >= c->params.run_ns;
 }
 
-/* Guests that would hardly run beside the new holder have to leave. False: one of them may stay. */
+/*
+ * Adds the guests that would hardly run beside the new holder to the victims. Returns false if one
+ * of these guests may not be stopped.
+ */
 static bool clear_guests(const struct td_tandem_cluster *c, struct search *s, uint32_t gpu)
 {
 	uint32_t kept = s->victim_count;
@@ -86,7 +89,7 @@ static bool clear_guests(const struct td_tandem_cluster *c, struct search *s, ui
 	return true;
 }
 
-/* Takes a GPU that nobody holds, or whose holder leaves. */
+/* Adds a GPU to the search if nobody holds it, or if its holder is `victim` and leaves. */
 static void try_holding(
 	struct td_tandem_cluster *c, struct search *s, uint32_t gpu, uint32_t victim)
 {
@@ -127,7 +130,7 @@ static void try_victim(struct td_tandem_cluster *c, struct search *s, uint32_t v
 		(guest ? try_joining : try_holding)(c, s, c->places[p].gpu, victim);
 }
 
-/* Looks at the running jobs of a queue and level, the one that has been there longest first. */
+/* Considers the running jobs of a queue and level, the longest-running first. */
 static void try_level(struct td_tandem_cluster *c, struct search *s, uint32_t queue, uint32_t level)
 {
 	for (uint32_t v = c->las.queues[queue].running[level].first;
@@ -135,7 +138,7 @@ static void try_level(struct td_tandem_cluster *c, struct search *s, uint32_t qu
 		try_victim(c, s, v);
 }
 
-/* Looks for the places of running jobs of higher ranks, the highest first. */
+/* Considers running jobs of higher ranks as victims, the highest rank first. */
 static void try_victims(struct td_tandem_cluster *c, struct search *s)
 {
 	uint32_t guests = KEPT + c->params.handicap;
@@ -154,7 +157,7 @@ static void try_victims(struct td_tandem_cluster *c, struct search *s)
 	}
 }
 
-/* Stops them; they wait again. */
+/* Stops the victims, which wait again. */
 static void stop_victims(struct td_tandem_cluster *c, const struct search *s)
 {
 	for (uint32_t v = 0; v < s->victim_count; v++) {
@@ -248,7 +251,7 @@ static enum result start_guest(
 	return STARTED;
 }
 
-/* Wherever this one would start the other one would, too. */
+/* Tells whether `other` could start wherever `job` could. */
 static bool asks_as_much(const struct td_tandem_job *job, const struct td_tandem_job *other)
 {
 	return job->kind == other->kind && job->gpus >= other->gpus && job->bytes >= other->bytes;
@@ -256,13 +259,13 @@ static bool asks_as_much(const struct td_tandem_job *job, const struct td_tandem
 
 /* --- the queue --- */
 
-/* Who has failed in this step. */
+/* The jobs that found no GPUs in this step. */
 struct failures {
 	uint32_t count, holder_gpus, guest, guest_rank;
 	bool guests_get_no_idle, holders_get_none;
 };
 
-/* Returns the queue whose next job goes first; NONE. */
+/* Returns the queue whose next job goes first; NONE: no job waits. */
 static uint32_t first_queue(const struct td_tandem_cluster *c, const uint32_t *next)
 {
 	uint32_t best = NONE;
@@ -333,7 +336,7 @@ void td_tandem_start(struct td_tandem_cluster *c, uint64_t now_ns)
 			result = c->jobs[id].guest
 					 ? start_guest(c, id, !f.guests_get_no_idle, round, now_ns)
 					 : start_holder(c, id, round, now_ns);
-		/* Nobody of the tenant overtakes one that waits for quota. */
+		/* No job of the tenant overtakes one that waits for quota. */
 		if (result == NO_QUOTA)
 			next[queue] = NONE;
 		else if (result == NO_PLACE)

@@ -1,4 +1,4 @@
-/* Places for besteffort groups; see admit.h. */
+/* Chooses which besteffort groups may run; see admit.h. */
 #include "policy/node/admit.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ struct group {
 	uint16_t clients[TD_GPU_MAX];
 };
 
-/* groups[c] for each c that is the first of its group. */
+/* Fills groups[c] for each client c that is the first one of its group. */
 static void gather(const struct td_view *view, const uint16_t *first, struct group *groups)
 {
 	for (uint32_t c = 0; c < view->client_count; c++) {
@@ -53,7 +53,10 @@ static void admit(const struct td_view *view, const uint16_t *first, struct grou
 		if (group->protected)
 			continue;
 		group->open &= (group->holding || group->wants) && has_places(group, left);
-		/* A group that is to close still counts; one that waits keeps its turn. */
+		/*
+		 * A group that is about to close still takes its places; a waiting one keeps its
+		 * turn.
+		 */
 		if (group->holding || (group->wants && !group->paused))
 			take(group, left);
 	}

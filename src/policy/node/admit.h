@@ -22,5 +22,5 @@
 
 #include "policy/policy.h"
 
-/* Sets the gates of the plan: OPEN, ARMED (open and idle) or CLOSED. Nothing else is touched. */
+/* Sets the gates of the plan to OPEN, ARMED (open and idle) or CLOSED, and nothing else. */
 void td_admit(const struct td_view *view, const uint32_t places[TD_GPU_MAX], struct td_plan *plan);

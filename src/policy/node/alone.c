@@ -1,17 +1,17 @@
-/* A GPU for one alone, for a moment; see alone.h. */
+/* Gives a GPU to one program alone, for a moment; see alone.h. */
 #include "policy/node/alone.h"
 
 #include <stddef.h>
 
 #include "base/bounds.h"
 
-/* While others run dry and one is measured, it is looked so often. */
+/* How often the state is looked at while a moment goes on. */
 #define LOOK_NS 1000000ull
-/* How often to look for programs that have guessed. */
+/* How often the daemon looks for programs that had to guess. */
 #define SEEK_NS 20000000ull
-/* A pause is at least so many times as long as the moment before it. */
+/* The pause after a moment is at least this many times as long as the moment. */
 #define PAUSE_SHARE 4
-/* A program that has not done its part so often in a row is waited for less and less. */
+/* After this many failures in a row of a program to do its part, its attempts get rarer. */
 #define TRIALS 4
 
 static uint32_t sum_of(const struct td_alone_tenant *tenants, uint32_t count)
@@ -24,8 +24,8 @@ static uint32_t sum_of(const struct td_alone_tenant *tenants, uint32_t count)
 }
 
 /*
- * Returns what is known of a program, in a new entry if need be. Never NULL: there are as many
- * entries as tenants.
+ * Returns what is known of a program and makes a new entry if necessary. Never returns NULL,
+ * because there are as many entries as tenants.
  */
 static struct td_alone_known *known(
 	struct td_alone *alone, uint32_t id, const struct td_alone_tenant *tenants, uint32_t count)
@@ -40,7 +40,7 @@ static struct td_alone_known *known(
 			return place;
 		for (uint32_t j = 0; j < count; j++)
 			there |= tenants[j].id == place->id;
-		/* The oldest of those that are not: a free one first. */
+		/* Take a free entry, else the oldest of a program that is gone. */
 		if (!there && (!spare || place->id < spare->id))
 			spare = place;
 	}
@@ -66,8 +66,8 @@ static bool is_measurable(struct td_alone *alone, const struct td_alone_tenant *
 }
 
 /*
- * Returns when the next attempt is worthwhile, given how often the others did not run dry and this
- * one was not measured. 0: at any time.
+ * Returns when the next attempt is worthwhile, after failures of the others to run dry or of this
+ * program to be measured. 0: at any time.
  */
 static uint64_t worth_at_ns(struct td_alone *alone, const struct td_alone_tenant *who,
 	const struct td_alone_tenant *tenants, uint32_t count)
@@ -82,7 +82,10 @@ static uint64_t worth_at_ns(struct td_alone *alone, const struct td_alone_tenant
 	return at;
 }
 
-/* The first behind the one who was served last that has guessed since it was. */
+/*
+ * Returns the first program behind the last one served that has guessed again since its own turn;
+ * NULL: there is none.
+ */
 static struct td_alone_tenant *next_guesser(
 	struct td_alone *alone, struct td_alone_tenant *tenants, uint32_t count, uint64_t now_ns)
 {
@@ -151,7 +154,9 @@ static void note_trial(struct td_alone_trials *trials, bool success, uint64_t no
 	trials->again_ns = now_ns + trials->pause_ns;
 }
 
-/* Notes which programs have done their part, and which of those whose part it was have not. */
+/*
+ * Notes which programs have done their part. `too_long`: the others whose turn it was have failed.
+ */
 static void note_trials(struct td_alone *alone, struct td_alone_tenant *tenants, uint32_t count,
 	bool too_long, uint64_t now_ns)
 {

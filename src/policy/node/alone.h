@@ -37,48 +37,49 @@
 
 enum td_alone_phase { TD_ALONE_QUIET, TD_ALONE_HOLDING, TD_ALONE_ALONE, TD_ALONE_PHASE_N };
 
-/* A program with a duty that uses the GPU now. Its numbers are what it says itself. */
+/* A program with a duty that uses the GPU now. The program itself reports these numbers. */
 struct td_alone_tenant {
 	uint32_t id;       /* not 0 */
-	uint32_t guesses;  /* so far */
-	uint32_t dry;      /* the last number of a hold under which it has run dry */
-	uint32_t measured; /* the last number under which it has measured a piece of work */
+	uint32_t guesses;  /* how often it had to guess so far */
+	uint32_t dry;      /* number of the last hold under which it has run dry */
+	uint32_t measured; /* number of the last moment in which a piece of its work was measured */
 	/*
-	 * The numbers to tell it: of the moment in which its others are held, or in which it is
-	 * held; 0: none.
+	 * Output, to be sent to the program. ret_alone: number of the moment that it has to itself;
+	 * ret_hold: of the moment in which it has to submit nothing. 0: none.
 	 */
 	uint32_t ret_alone, ret_hold;
-	bool ret_measurable; /* as far as is known: all do their part when it is to be measured */
+	/* output: nobody has failed so often that measuring this program is in vain. */
+	bool ret_measurable;
 };
 
-/* A program's record in one of the two parts. */
+/* A program's failures in one of its two parts: to run dry, or to be measured. */
 struct td_alone_trials {
-	uint32_t failed; /* in a row, up to as many as make it in vain */
+	uint32_t failed; /* in a row; it stops counting at TRIALS */
 	uint64_t pause_ns, again_ns;
 };
 
 struct td_alone_known {
-	uint32_t id, guesses; /* what it had guessed when it was served last */
+	uint32_t id, guesses; /* guesses: its count when it was last served */
 	struct td_alone_trials dry, measure;
 };
 
-/* The state of one GPU. Zeroed means QUIET. */
+/* The state of one GPU. A zeroed struct is in QUIET. */
 struct td_alone {
 	enum td_alone_phase phase;
-	uint32_t number;  /* of this moment, or the last one */
-	uint32_t who;     /* has it, or has had it; 0: nobody yet */
-	uint32_t tenants; /* a sum over their ids: another one has come or gone */
+	uint32_t number;  /* number of this moment, or of the last one */
+	uint32_t who;     /* id of the program that has or had the moment; 0: none yet */
+	uint32_t tenants; /* sum over the programs' ids, which shows that one came or went */
 	uint64_t since_ns, pause_ns;
-	uint64_t next_ns, rest_ns; /* none before; nor for a newcomer */
+	uint64_t next_ns, rest_ns; /* no moment before next_ns; after an arrival, before rest_ns */
 	struct td_alone_known known[TD_ALONE_TENANTS_MAX];
 };
 
 /*
- * Steps one GPU of `count` tenants, at most TD_ALONE_TENANTS_MAX; with fewer than two nobody is
- * held. *last_number is the number of the last moment on any GPU that the same programs may come
- * to. A new moment takes the next number, so that an answer to another moment is not believed.
- * Returns when to step again; UINT64_MAX: on a change. Programs do not report a guess at once, so
- * with two or more it steps now and then to look for one.
+ * Makes one step for a GPU with `count` programs, at most TD_ALONE_TENANTS_MAX. With fewer than two
+ * no moment begins. *last_number is the number of the last moment on all GPUs that these programs
+ * may come to; a new moment takes the next one, so that an answer to an old moment is recognised.
+ * Returns the time of the next step; UINT64_MAX: on the next change. Since programs do not report a
+ * guess at once, with two or more programs there is a step every 20 ms.
  */
 uint64_t td_alone_step(struct td_alone *alone, struct td_alone_tenant *tenants, uint32_t count,
 	uint32_t *last_number, uint64_t now_ns);

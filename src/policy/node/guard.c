@@ -1,4 +1,4 @@
-/* The least of what each controller allows; see guard.h. */
+/* Takes the least share that any of the controllers allows; see guard.h. */
 #include "policy/node/guard.h"
 
 #include "base/bounds.h"
@@ -6,14 +6,14 @@
 
 #define FLOOR_PPM 20000u
 #define PERIOD_NS 10000000ull
-/* 99 of 100 steps are to be within their slack. */
+/* One long step in this many is allowed, so that 99 of 100 steps are within their slack. */
 #define LONG_STEPS 128
 /*
- * For this long the first pause on a GPU admits one piece of work at a time: it may be a program
- * that loads its data before it does anything, so it may end at any moment.
+ * For this long the first pause on a GPU admits one piece of work at a time. The program may be
+ * loading its data before its first step, and may end the pause at any moment.
  */
 #define FIRST_NS 60000000000ull
-/* The slack, in what a pause's end may cost. */
+/* The end of a pause may cost 1 / LONG_SHARES of the slack. */
 #define LONG_SHARES 4
 
 static const struct td_pid_params by_load = {
@@ -36,17 +36,17 @@ static const struct td_pid_params by_latency = {
 };
 
 /*
- * The protected jobs of the GPU: a client of the guaranteed job, and one of the online job;
- * indices, UINT32_MAX where there is none.
+ * The protected jobs of the GPU. `guaranteed` and `online` are the index of one client each,
+ * UINT32_MAX if there is none.
  */
 struct present {
 	uint32_t guaranteed, online;
-	uint32_t guaranteed_count; /* jobs with steps */
-	uint32_t floor_ppm;        /* the least of all guaranteed ones' */
+	uint32_t guaranteed_count; /* number of guaranteed jobs with steps, up to 2 */
+	uint32_t floor_ppm;        /* the lowest floor of all guaranteed jobs */
 	bool besteffort, at_work;
 	bool unseen;            /* a guaranteed job without steps has work */
-	uint64_t besteffort_ns; /* of the GPU's time, under a duty, in all */
-	double strain;          /* the worst P99 over its objective; 0: not known of any */
+	uint64_t besteffort_ns; /* GPU time that besteffort work has used under a duty so far */
+	double strain;          /* the worst ratio of P99 to objective; 0: not known for any job */
 };
 
 static void note_floor(struct present *here, const struct td_client_view *client)
@@ -74,7 +74,7 @@ static bool is_guaranteed(
 	       plan->grants[c].gate != TD_GATE_CLOSED;
 }
 
-/* Notes a job of which no process has reported a step, so that its tolerance is not known. */
+/* Notes a guaranteed job of which no process has reported a step. Its tolerance is not known. */
 static void note_unseen(
 	struct present *here, const struct td_view *view, const struct td_plan *plan, uint32_t gpu)
 {
@@ -91,7 +91,7 @@ static void note_unseen(
 	}
 }
 
-/* Tells whether any process of the job works, including those without reported steps. */
+/* Tells whether any process of the job has work, including those without reported steps. */
 static bool is_busy(const struct td_view *view, uint32_t gpu, uint32_t group)
 {
 	for (uint32_t c = 0; c < view->client_count; c++)
@@ -132,7 +132,10 @@ static struct present present_on(
 	return here;
 }
 
-/* Tells whether no single step time shows what the guaranteed jobs bear. */
+/*
+ * Tells whether besteffort work stays at the floor, because no single step time shows what the
+ * guaranteed jobs tolerate.
+ */
 static bool is_floor_all(const struct present *here)
 {
 	return here->guaranteed_count > 1 || here->unseen;
@@ -162,7 +165,7 @@ static uint32_t by_steps(struct td_guard *guard, const struct td_view *view, uin
 			.step_began_ns = job->step_began_ns,
 			.alone_step_ns = job->profile ? job->profile->alone_step_ns : 0,
 			.unit = td_slowest_unit(job),
-			/* Beside two jobs nothing shows what more than the floor would cost. */
+			/* Beside two jobs no step time shows the cost of a higher duty. */
 			.company = is_floor_all(here) ? 0 : besteffort_jobs,
 			.company_ns = here->besteffort_ns,
 		};
@@ -194,9 +197,7 @@ static uint32_t duty_ppm(struct td_guard *guard, const struct td_view *view, uin
 	return here->at_work ? steps_ppm : TD_PPM;
 }
 
-/*
- * Returns how much of a stretch of the job's time besteffort work may cost: a quarter of the slack.
- */
+/* Returns how much of the time of_ns of a job besteffort work may cost: a quarter of the slack. */
 static uint64_t bearable_ns(const struct td_client_view *client, uint64_t of_ns)
 {
 	uint32_t slack_ppm = client->slack_ppm ? client->slack_ppm : td_duty_default.slack_ppm;
@@ -216,7 +217,7 @@ static void bound_by_step(const struct td_client_view *client, struct td_guard_r
 }
 
 /*
- * Notes the pauses that all guaranteed jobs have in common: only in those has besteffort work the
+ * Notes the pauses that all guaranteed jobs have in common. Only then does besteffort work have the
  * GPU to itself.
  */
 static void note_pauses(struct td_guard *guard, bool at_work, uint64_t now_ns)
@@ -230,9 +231,7 @@ static void note_pauses(struct td_guard *guard, bool at_work, uint64_t now_ns)
 	guard->at_work = at_work;
 }
 
-/*
- * Bounds besteffort work that is not bound otherwise by the pause's end, as far as one is in sight.
- */
+/* Bounds besteffort work during a pause by the expected end of the pause, if there is one. */
 static void bound_by_pause(struct td_guard *guard, const struct present *here, uint64_t now_ns,
 	struct td_guard_room *room, struct td_plan *plan)
 {

@@ -47,12 +47,12 @@
 #include "policy/node/slowest.h"
 #include "policy/policy.h"
 
-/* Zeroed: has seen nothing. One per GPU. */
+/* The state of one GPU. A zeroed struct has seen nothing. */
 struct td_guard {
 	struct td_duty duty;
 	struct td_slowest slowest;
 	struct td_pid latency, load;
-	bool at_work; /* some guaranteed job */
+	bool at_work; /* a guaranteed job has work */
 	struct td_cycle cycle;
 	struct td_pauses pauses;
 };
@@ -60,23 +60,23 @@ struct td_guard {
 /* The room for all besteffort work of a GPU together. */
 struct td_guard_room {
 	uint32_t duty_ppm;  /* of the GPU's time; TD_PPM: no bound */
-	uint64_t window_ns; /* in flight at once beside a guaranteed job; 0: no bound */
+	uint64_t window_ns; /* most work in flight at once beside a guaranteed job; 0: no bound */
 	/*
-	 * While a guaranteed job pauses, the duty does not count work that is over by then or that
-	 * fits the window. 0: it counts all.
+	 * While a guaranteed job pauses, the duty does not count work that ends before
+	 * pause_until_ns or that fits the window. 0: the duty counts all work.
 	 */
 	uint64_t pause_until_ns;
 	/*
-	 * One piece of work longer than long_ns makes a step longer than its slack: the duty may
-	 * let in one in long_every_ns. 0: steps are not known.
+	 * A piece of work longer than long_ns makes a step exceed its slack. The duty may admit one
+	 * in long_every_ns. 0: steps are not known.
 	 */
 	uint64_t long_ns, long_every_ns;
 };
 
 /*
- * Decides for one GPU; call it for every plan. besteffort_jobs is the number on that GPU
- * (td_view_count_besteffort). Brings the plan's wakeup forward to when a step would become too
- * long, a pause may end or a PID is due.
+ * Decides for one GPU; called for every plan. besteffort_jobs is the number on that GPU
+ * (td_view_count_besteffort). Brings plan->next_wakeup_ns forward to when a step becomes too long,
+ * a pause may end or a PID is due.
  */
 struct td_guard_room td_guard_step(struct td_guard *guard, const struct td_view *view, uint32_t gpu,
 	uint32_t besteffort_jobs, uint64_t most_window_ns, uint64_t now_ns, struct td_plan *plan);

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Tickets stay below this bit, which counts turns of a node for ever. */
+/* The class is above this bit of a queue key, the ticket below it. 2^56 turns are never reached. */
 #define CLASS_SHIFT 56
 
 static uint32_t hash_slot(uint32_t id)
@@ -184,7 +184,10 @@ static bool waits(const struct td_lock_group *g)
 	return g->wants && !g->paused && !g->holding;
 }
 
-/* New arrivals get tickets in the order in which they began to want; the rest keep theirs. */
+/*
+ * Gives tickets to new arrivals in the order in which they began to want the GPU. Other groups keep
+ * theirs.
+ */
 static void hand_out_tickets(struct td_lock *lock)
 {
 	for (;;) {
@@ -204,7 +207,7 @@ static void hand_out_tickets(struct td_lock *lock)
 	}
 }
 
-/* The end of the run, in rising order, that begins there. */
+/* Returns the index behind the rising run that begins at `from`. */
 static uint32_t run_end(const struct td_lock_place *places, uint32_t from, uint32_t n)
 {
 	while (from + 1 < n && places[from].key < places[from + 1].key)
@@ -212,10 +215,7 @@ static uint32_t run_end(const struct td_lock_place *places, uint32_t from, uint3
 	return from + 1 < n ? from + 1 : n;
 }
 
-/*
- * Sorts by merging runs, of which there are few, as little changes from one step to the next.
- * Merges into lock->merged and back.
- */
+/* Merge sort of the queue by runs, which are few because little changes between steps. */
 static void sort_places(struct td_lock *lock, uint32_t n)
 {
 	struct td_lock_place *from = lock->places, *to = lock->merged;
@@ -241,7 +241,7 @@ static void sort_places(struct td_lock *lock, uint32_t n)
 		lock->queue[i] = from[i].group;
 }
 
-/* By class if the rules say so, then by ticket. */
+/* Builds the queue, sorted by class if the rules say so, then by ticket. */
 static void build_queue(struct td_lock *lock, const struct td_lock_rules *rules)
 {
 	uint32_t n = 0;
@@ -269,8 +269,8 @@ static uint64_t counted_bytes(
 }
 
 /*
- * Tells whether all holders of the GPU keep all of their memory there, open or not. If they exceed
- * the GPU, closing them helps nobody.
+ * Tells whether all holders of the GPU keep their memory there whether open or not. If they then
+ * exceed the GPU, closing them helps nobody.
  */
 static bool are_there_anyway(
 	const struct td_lock *lock, const struct td_lock_rules *rules, uint32_t gpu)
@@ -286,8 +286,8 @@ static bool are_there_anyway(
 }
 
 /*
- * Tells whether waiting is of no use to the group: all of its memory stays on the device anyway,
- * and so does that of all holders.
+ * Tells whether the group need not wait: all of its memory stays on the device anyway, and so does
+ * that of all holders.
  */
 static bool takes_nothing(const struct td_lock *lock, const struct td_lock_rules *rules,
 	const struct td_lock_group *g, uint32_t gpu)
@@ -296,7 +296,7 @@ static bool takes_nothing(const struct td_lock *lock, const struct td_lock_rules
 	       are_there_anyway(lock, rules, gpu);
 }
 
-/* Returns how much room its closing makes. */
+/* Returns how many bytes closing the group frees. */
 static uint64_t leaves_bytes(
 	const struct td_lock_group *g, const struct td_lock_rules *rules, uint32_t gpu)
 {
@@ -370,9 +370,9 @@ static bool fits(const struct td_lock *lock, const struct td_lock_rules *rules,
 }
 
 /*
- * Tells whether memory that no closing takes off the device is in g's way. Then g waits until the
- * owners are done. They may wait behind g themselves, so g keeps nobody from a GPU meanwhile, or
- * all would wait for ever.
+ * Tells whether memory that no closing moves off the device is in g's way. Then g waits until its
+ * owners are done. They may wait behind g themselves, so g must not reserve a GPU meanwhile, or all
+ * would wait for ever.
  */
 static bool is_stuck(const struct td_lock *lock, const struct td_lock_rules *rules,
 	const struct td_view *view, const struct td_lock_group *g)
@@ -432,7 +432,10 @@ static void close_group(struct td_lock_group *g)
 	g->closing = true;
 }
 
-/* Before the other: the less protected, then the newer, then the later arrival. */
+/*
+ * Tells whether g gives way before `other`: the less protected, then the one that opened later,
+ * then the later client.
+ */
 static bool gives_way(const struct td_lock_rules *rules, const struct td_lock_group *g,
 	const struct td_lock_group *other)
 {
@@ -444,8 +447,8 @@ static bool gives_way(const struct td_lock_rules *rules, const struct td_lock_gr
 }
 
 /*
- * Tells whether more is counted than the GPU has, on one of the group's GPUs. A group that was
- * admitted under this count is not repaired away under the same count.
+ * Tells whether the counted memory exceeds one of the group's GPUs. Such a group was admitted under
+ * this count, so repair() does not close it for the same count.
  */
 static bool is_crowded(
 	const struct td_lock *lock, const struct td_view *view, const struct td_lock_group *g)
@@ -457,13 +460,13 @@ static bool is_crowded(
 }
 
 /*
- * Demand has grown under the holders (or two came back after a restart): the newest give way until
- * the rest fits.
+ * Closes groups where demand has grown beyond the GPU under its holders, or two holders came back
+ * after a restart. The newest are closed until the rest fits.
  */
 static void repair(
 	struct td_lock *lock, const struct td_lock_rules *rules, const struct td_view *view)
 {
-	/* The owner of the room may wait behind a group that will never be filled. */
+	/* Close groups that will never be filled: the owner of the memory may wait behind them. */
 	for (uint32_t i = 0; i < lock->count; i++)
 		if (lock->groups[i].open && lock->groups[i].filling &&
 			is_crowded(lock, view, &lock->groups[i]) &&
@@ -514,7 +517,10 @@ static void add_gone(uint64_t *bytes, uint32_t *holders, const struct td_lock_gr
 	}
 }
 
-/* Before the other: the idle, then the less protected, then the one that opened first. */
+/*
+ * Tells whether g closes before `other`: the idle, then the less protected, then the one that
+ * opened first.
+ */
 static bool closes_first(const struct td_lock_rules *rules, const struct td_lock_group *g,
 	const struct td_lock_group *other)
 {
@@ -555,7 +561,7 @@ static uint64_t mark_closable(struct td_lock *lock, const struct td_lock_group *
 	return wakeup;
 }
 
-/* Returns the holder to close first, of those that may be closed. */
+/* Returns the holder to close first among those marked closable. */
 static struct td_lock_group *choose_next(struct td_lock *lock, const struct td_lock_rules *rules)
 {
 	struct td_lock_group *best = NULL;
@@ -570,8 +576,8 @@ static struct td_lock_group *choose_next(struct td_lock *lock, const struct td_l
 }
 
 /*
- * Closes holders for the head of the queue, but only if that admits it: half of the room is of no
- * use to anyone. Returns when to look again.
+ * Closes holders for the head of the queue, but only if the head then fits: part of the room would
+ * help nobody. Returns when to step again.
  */
 static uint64_t close_for(struct td_lock *lock, struct td_lock_group *head,
 	const struct td_lock_rules *rules, const struct td_policy_options *options,
@@ -599,8 +605,8 @@ static uint64_t close_for(struct td_lock *lock, struct td_lock_group *head,
 		if (goes)
 			close_group(g);
 		/*
-		 * This is not set for a holder that was to be closed before and goes on because its
-		 * work does not end.
+		 * Not set for a holder that was to close before and keeps running because its work
+		 * does not end.
 		 */
 		head->use.displaces |= goes || (g->draining && g->gpus & head->gpus);
 	}

@@ -42,45 +42,47 @@
 struct td_lock_group {
 	uint32_t id;
 
-	/* persistent */
-	uint64_t ticket;       /* place in the queue; 0: not waiting */
-	uint64_t idle_from_ns; /* start of its present idle period; 0: busy */
-	uint64_t last_idle_ns; /* length of its last finished idle period; 0: none seen */
+	/* Kept between steps. */
+	uint64_t ticket;       /* position in the queue; 0: not waiting */
+	uint64_t idle_from_ns; /* when its present idle period began; 0: busy */
+	uint64_t last_idle_ns; /* length of its last finished idle period; 0: none yet */
 	struct td_cycle cycle;
-	uint64_t resident_bytes, filled_ns; /* on its GPUs; when that changed last */
+	uint64_t resident_bytes, filled_ns; /* bytes on its GPUs; when they last changed */
 	struct td_use use;
 
-	/* gathered from the view at each step */
+	/* Gathered from the view at each step. */
 	bool seen, wants, paused, movable, pages_itself;
-	enum td_class class;         /* of its clients the most protected */
-	uint32_t weight;             /* of its clients the greatest */
-	uint32_t lightest, heaviest; /* weights on its GPUs, its own among them */
+	enum td_class class;         /* the most protected class of its clients */
+	uint32_t weight;             /* the greatest weight of its clients */
+	uint32_t lightest, heaviest; /* least and greatest weight of the groups on its GPUs */
 	bool holding;                /* some client is not CLOSED */
 	bool draining;               /* some client is DRAINING */
 	bool filling;                /* some client is FILLING */
-	uint64_t gpus;               /* bit per GPU */
+	uint64_t gpus;               /* one bit per GPU */
 	uint32_t first_client;
 	uint64_t wants_since_ns, idle_since_ns;
 	uint64_t opened_ns; /* when its last client opened; while filling: when that began */
 	uint64_t demand_bytes[TD_GPU_MAX];
-	uint64_t left_bytes[TD_GPU_MAX];  /* of it, what is there although the group is closed */
-	uint64_t least_bytes[TD_GPU_MAX]; /* of that, what nobody can make leave */
+	/* Part of the demand that stays there while the group is closed. */
+	uint64_t left_bytes[TD_GPU_MAX];
+	/* Part of left_bytes that nothing can move off the device. */
+	uint64_t least_bytes[TD_GPU_MAX];
 
-	/* decided */
+	/* Decided by td_lock_step(). */
 	bool open;      /* the plan opens it or keeps it open */
 	bool closing;   /* the plan closes it, or it is draining */
 	bool contended; /* somebody waits for one of its GPUs */
 	struct td_turn_bounds bounds;
-	struct td_turn turn; /* of a holder, while contended by one that may end it; else 0 */
+	struct td_turn turn; /* a contended holder's turn, if a waiting group may end it; else 0 */
 
-	/* scratch: for the group at the head of the queue */
+	/* Scratch, while the lock serves the head of the queue. */
 	bool closable, chosen;
 	uint64_t
-		/* The least use of the group and of those of its class behind it (scratch). */
+		/* Scratch: the least use of this group and of those of its class behind it. */
 		pressing_ns;
 };
 
-/* A place in the queue: the lower the key, the earlier. */
+/* An entry of the queue; lower keys come first. */
 struct td_lock_place {
 	uint64_t key;
 	uint16_t group;
@@ -88,33 +90,36 @@ struct td_lock_place {
 
 struct td_lock {
 	uint64_t next_ticket;
-	uint64_t stepped_ns;          /* the last time; 0: never */
-	uint64_t owed_ns[TD_GPU_MAX]; /* use that hand-overs have not been paid with yet */
+	uint64_t stepped_ns;          /* time of the last step; 0: none yet */
+	uint64_t owed_ns[TD_GPU_MAX]; /* use by which the hand-overs are still to be paid for */
 	uint32_t count;
 	struct td_lock_group groups[TD_CLIENT_MAX];
-	/* scratch of one step */
+	/* Scratch of one step. */
 	uint16_t group_of[TD_CLIENT_MAX];  /* client index -> group index */
 	uint16_t index[2 * TD_CLIENT_MAX]; /* hash of group id -> group index + 1 */
-	uint16_t queue[TD_CLIENT_MAX];     /* waiting groups, first come first */
+	uint16_t queue[TD_CLIENT_MAX];     /* waiting groups, the first to be served first */
 	struct td_lock_place places[TD_CLIENT_MAX], merged[TD_CLIENT_MAX];
 	uint32_t queue_count;
-	uint64_t reserved_gpus;          /* GPUs that an earlier waiting group needs */
-	uint64_t urgent_gpus;            /* GPUs that an online group waits for */
-	uint64_t used_bytes[TD_GPU_MAX]; /* by those admitted, and what cannot leave the device */
+	uint64_t reserved_gpus; /* GPUs that an earlier waiting group needs */
+	uint64_t urgent_gpus;   /* GPUs that an online group waits for */
+	/* By admitted groups and by memory that cannot leave the device. */
+	uint64_t used_bytes[TD_GPU_MAX];
 	uint32_t holders[TD_GPU_MAX];
 };
 
 struct td_lock_rules {
 	bool exclusive; /* one group per GPU, whatever it demands */
-	bool enforce;   /* off: everyone who pages itself or fits is open */
-	bool by_class;  /* the more protected go first */
+	bool enforce;   /* false: every group that fits or pages itself is open */
+	bool by_class;  /* more protected classes go first */
 	uint64_t
-		/* bound of a holder's work in flight while an online group waits for it; 0: none */
+		/*
+		 * Most work in flight of a holder while an online group waits for it; 0: no bound.
+		 */
 		window_ns;
 	/*
-	 * Returns the bounds of the turns of a contended holder, by use (turns.h) unless both are
-	 * the same, and how long, in ns, an idle holder is waited for on behalf of the head of the
-	 * queue.
+	 * turns() returns the bounds of a contended holder's turns; by use (turns.h) unless both
+	 * are equal. patience_ns() returns how long in ns an idle holder stays open while the head
+	 * of the queue waits.
 	 */
 	struct td_turn_bounds (*turns)(const struct td_lock_group *group,
 		const struct td_view *view, const struct td_policy_options *options);
@@ -123,11 +128,11 @@ struct td_lock_rules {
 };
 
 /*
- * Decides open, closing and contended of every group in the view. Returns the time at which to
- * decide again, or TD_NEVER.
+ * Decides which groups are open, closing and contended. Returns the time of the next step, or
+ * TD_NEVER.
  */
 uint64_t td_lock_step(struct td_lock *lock, const struct td_lock_rules *rules,
 	const struct td_policy_options *options, const struct td_view *view, uint64_t now_ns);
 
-/* The group of the view's client c, after a step. */
+/* Returns the group of the view's client c, as the last step left it. */
 const struct td_lock_group *td_lock_group_of(const struct td_lock *lock, uint32_t c);

@@ -1,4 +1,4 @@
-/* Lengths of pauses; see pauses.h. */
+/* Predicts the end of a pause; see pauses.h. */
 #include "policy/node/pauses.h"
 
 #include <stdbool.h>
@@ -6,7 +6,7 @@
 
 #define GAP_SHARE    16
 #define BEYOND_SHARE 4
-/* A pause has ended before we hear of it. */
+/* The end of a pause is reported late by up to this much. */
 #define LATE_NS 100000u
 
 void td_pauses_begin(struct td_pauses *pauses, uint64_t now_ns)
@@ -15,7 +15,7 @@ void td_pauses_begin(struct td_pauses *pauses, uint64_t now_ns)
 		pauses->since_ns = now_ns;
 }
 
-/* The first of those that are longer; `count`: none is. */
+/* Returns the index of the first recorded length above ns; `count` if there is none. */
 static uint32_t first_longer(const struct td_pauses *pauses, uint64_t ns)
 {
 	uint32_t i = 0;
@@ -63,7 +63,7 @@ static bool is_gap(uint64_t from_ns, uint64_t to_ns, uint64_t grain_ns)
 	return ns && ns >= grain_ns && ns >= to_ns / GAP_SHARE;
 }
 
-/* The next of its kind may be a little longer than any so far. */
+/* Adds a margin, since the next pause of a kind may be a little longer than all before. */
 static uint64_t with_margin(uint64_t ns)
 {
 	return ns + ns / GAP_SHARE;

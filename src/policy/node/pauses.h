@@ -26,22 +26,23 @@
 
 #define TD_PAUSES_MAX 128
 
-/* Zeroed: none seen. */
+/* A zeroed struct has seen no pause. */
 struct td_pauses {
-	uint64_t since_ns; /* of the present one; 0: there is none */
+	uint64_t since_ns; /* when the present pause began; 0: there is none */
 	uint32_t count, oldest;
-	uint64_t in_order_ns[TD_PAUSES_MAX]; /* from `oldest` on, when all places are taken */
+	/* Ring of the last lengths; `oldest` is its start once it is full. */
+	uint64_t in_order_ns[TD_PAUSES_MAX];
 	uint64_t sorted_ns[TD_PAUSES_MAX];
 };
 
 void td_pauses_begin(struct td_pauses *pauses, uint64_t now_ns);
-/* Without a beginning it is none. */
+/* Records the end of a pause. Ignored if none has begun. */
 void td_pauses_end(struct td_pauses *pauses, uint64_t now_ns);
 
 /*
- * Returns the time until which the present pause is relied on: its beginning where it may end at
- * any moment, UINT64_MAX where it has no end. grain_ns is the least difference worth telling.
- * *ret_again_ns is when the answer changes by itself; UINT64_MAX: never.
+ * Returns the time until which the present pause is relied on: its beginning if it may end at any
+ * moment, UINT64_MAX if it is taken to last. Lengths that differ by less than grain_ns count as
+ * equal. *ret_again_ns is when the answer changes by itself; UINT64_MAX: never.
  */
 uint64_t td_pauses_until_ns(
 	const struct td_pauses *pauses, uint64_t grain_ns, uint64_t now_ns, uint64_t *ret_again_ns);

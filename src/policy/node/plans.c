@@ -1,4 +1,4 @@
-/* Grants from the lock's decisions, and the table of all policies. */
+/* Makes grants from the lock's decisions; has the table of all policies. */
 #include "policy/node/plans.h"
 
 #include <string.h>
@@ -68,7 +68,8 @@ void td_plan_act(struct td_plan *plan, const struct td_action *action)
 
 void td_group_firsts(const struct td_view *view, uint16_t *ret_first)
 {
-	uint16_t index[2 * TD_CLIENT_MAX] = {0}; /* by hash of the group: a first client + 1 */
+	/* Hash of the group id -> index of its first client + 1. */
+	uint16_t index[2 * TD_CLIENT_MAX] = {0};
 
 	for (uint32_t c = 0; c < view->client_count; c++) {
 		uint32_t group = view->clients[c].group;
@@ -97,7 +98,7 @@ void td_view_unite_classes(struct td_client_view *clients, uint32_t count)
 
 void td_view_count_besteffort(const struct td_view *view, uint32_t *ret_jobs)
 {
-	uint64_t seen[TD_CLIENT_MAX]; /* GPUs, by a group's first client */
+	uint64_t seen[TD_CLIENT_MAX]; /* GPUs (a bit each) of the group, by its first client */
 	uint16_t first[TD_CLIENT_MAX];
 
 	memset(ret_jobs, 0, TD_GPU_MAX * sizeof(*ret_jobs));

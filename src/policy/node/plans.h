@@ -25,7 +25,7 @@ struct td_lock_plan {
 	uint16_t scratch[TD_CLIENT_MAX];
 };
 
-/* Grants of zeros, no action, no wakeup. */
+/* Makes a plan with grants of zeros, no action and no wakeup. */
 void td_plan_begin(const struct td_view *view, struct td_plan *plan);
 
 void td_plan_act(struct td_plan *plan, const struct td_action *action);
@@ -50,10 +50,10 @@ void td_view_count_besteffort(const struct td_view *view, uint32_t *ret_jobs);
 void td_plan_divide_duty(
 	const struct td_view *view, uint32_t gpu, uint32_t duty_ppm, struct td_plan *plan);
 
-/* The forget_gpu of a policy whose state is a struct td_lock_plan. */
+/* A policy whose state is a struct td_lock_plan uses this as its forget_gpu. */
 void td_plan_forget_gpu(void *state, uint32_t gpu);
 
-/* A MAKE_ROOM for each open client that has more on the device than its limit. */
+/* Adds a MAKE_ROOM for each open client that has more on the device than its limit. */
 void td_plan_make_room(const struct td_view *view, struct td_plan *plan);
 
 /*

@@ -19,7 +19,8 @@
 #include "policy/algo/fit/mudi_curve.h"
 
 struct td_profile {
-	uint64_t alone_step_ns; /* without company and with all of its memory; 0 unknown */
-	const struct td_mudi_service *service; /* of a service: its latency curves; NULL unknown */
-	double layers[TD_MUDI_LAYERS]; /* of a training job's network, as Mudi counts them */
+	uint64_t alone_step_ns; /* step time without other jobs and with all memory; 0: unknown */
+	const struct td_mudi_service *service; /* a service's latency curves; NULL: unknown */
+	/* Counts of the layers of a training job's network, as in mudi_curve.h. */
+	double layers[TD_MUDI_LAYERS];
 };

@@ -1,9 +1,9 @@
-/* Memory limits; see share.h. */
+/* Divides the memory of a GPU into limits; see share.h. */
 #include "policy/node/share.h"
 
 #include "base/bounds.h"
 
-/* Tells whether the client has a claim: it is open, or its memory could not be taken anyway. */
+/* Tells whether the client's memory stays: it is open, or its memory cannot be taken. */
 static bool stays(const struct td_view *view, const struct td_plan *plan, uint32_t c)
 {
 	return plan->grants[c].gate != TD_GATE_CLOSED ||
@@ -19,7 +19,10 @@ static bool goes_before(const struct td_client_view *a, const struct td_client_v
 	return a->resident_bytes > b->resident_bytes;
 }
 
-/* Memory of the closed clients of a GPU, in the order in which it is to go. */
+/*
+ * Lists the closed clients of a GPU in the order in which their memory leaves. Returns their
+ * number.
+ */
 static uint32_t list_victims(
 	const struct td_view *view, const struct td_plan *plan, uint32_t gpu, uint16_t *victims)
 {
@@ -77,7 +80,7 @@ void td_share_memory(const struct td_view *view, struct td_plan *plan, uint16_t 
 		share_gpu(view, plan, gpu, scratch);
 }
 
-/* Returns in which round a client's claim is served. */
+/* Returns the round in which a client's demand is served; 0 is the first. */
 static uint32_t turn_of(const struct td_view *view, const struct td_plan *plan, uint32_t c)
 {
 	if (plan->grants[c].gate == TD_GATE_CLOSED)

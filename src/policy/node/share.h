@@ -33,10 +33,10 @@
 #include "policy/policy.h"
 
 /*
- * Replaces plan->grants[].limit_bytes, the most that a job may have (UINT64_MAX: no bound), by its
- * limit. The gates are set already.
+ * Replaces plan->grants[].limit_bytes by the client's limit. Before the call it holds the client's
+ * upper bound (UINT64_MAX: none). The gates have to be set.
  */
 void td_share_memory_by_class(const struct td_view *view, struct td_plan *plan);
 
-/* plan->grants[].gate is set already; fills limit_bytes. scratch: client_count entries. */
+/* Sets plan->grants[].limit_bytes. The gates have to be set. scratch has client_count entries. */
 void td_share_memory(const struct td_view *view, struct td_plan *plan, uint16_t *scratch);

@@ -1,7 +1,7 @@
-/* The lead of a job; see slowest.h. */
+/* Finds the lead of a job; see slowest.h. */
 #include "policy/node/slowest.h"
 
-/* Steps in a mean, and before it is one. */
+/* A mean covers about MEAN_STEPS steps and is compared once it has ENOUGH of them. */
 #define MEAN_STEPS 16
 #define ENOUGH     8
 /* A lead that has taken this many of its own step times without a step has stopped. */
@@ -42,7 +42,7 @@ static uint32_t place_of(struct td_slowest *slowest, const struct td_view *view,
 	return free_place;
 }
 
-/* True: a step of it has ended. */
+/* Updates a process's mean step time. Returns true if it has finished a step. */
 static bool note_steps(struct td_slowest *slowest, uint32_t i, const struct td_client_view *client)
 {
 	uint64_t *mean = &slowest->processes[i].mean_ns;
@@ -74,7 +74,7 @@ static void follow(struct td_slowest *slowest, uint32_t i)
 		slowest->processes[k].since_ns = 0;
 }
 
-/* A step of the i-th has ended: does it lead from now on? */
+/* Makes process i the lead if it has to be, after one of its steps has ended. */
 static void compare(struct td_slowest *slowest, uint32_t i)
 {
 	uint32_t lead = lead_place(slowest);

@@ -25,19 +25,16 @@
 
 #include "policy/policy.h"
 
-/*
- * Processes of a job on a GPU that are compared. A later process does not lead while they
- * exist.
- */
+/* Most processes of a job that are compared on a GPU. Others never lead as long as these exist. */
 #define TD_SLOWEST_MAX 8
 
-/* Zeroed: has seen nothing. One per GPU. */
+/* The state of one GPU. A zeroed struct has seen nothing. */
 struct td_slowest {
-	uint32_t group, lead; /* lead: a client's id; 0: none */
+	uint32_t group, lead; /* lead: the client's id; 0: none */
 	struct {
-		uint32_t id, seen; /* steps seen, up to what makes a mean */
+		uint32_t id, seen; /* seen: number of steps, up to the size of the mean */
 		uint64_t steps, mean_ns;
-		uint64_t since_ns; /* of its steps since the lead's last one */
+		uint64_t since_ns; /* time of its steps since the lead's last step */
 	} processes[TD_SLOWEST_MAX];
 };
 

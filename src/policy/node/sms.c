@@ -1,4 +1,4 @@
-/* See sms.h. */
+/* Finds the SMs that protected jobs leave; see sms.h. */
 #include "policy/node/sms.h"
 
 #include "policy/algo/fit/slo_share.h"

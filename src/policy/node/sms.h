@@ -10,8 +10,8 @@
 #include "policy/policy.h"
 
 /*
- * Returns the share that clients up to that class (ONLINE: online ones; GUARANTEED: both) leave, in
- * whole percents and at least 10 %; 0: none is there, so there is no bound. One whose need is not
- * known counts as the whole GPU.
+ * Returns the share that the clients of classes up to `up_to` leave (ONLINE: online ones;
+ * GUARANTEED: both), in whole percents and at least 10 %. A client whose need is not known counts
+ * as the whole GPU. 0: there is no such client, so there is no bound.
  */
 uint32_t td_sms_left_ppm(const struct td_view *view, uint32_t gpu, enum td_class up_to);

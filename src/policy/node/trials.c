@@ -1,17 +1,17 @@
-/* New work, one group at a time; see trials.h. */
+/* Lets one group at a time try new work; see trials.h. */
 #include "policy/node/trials.h"
 
 /* A group with much new work may try it for this long while others wait. */
 #define TURN_NS 100000000ull
 /*
- * Work that is in flight for LONG_NS rests the trials for REST_TIMES as long, so that a step meets
+ * After a trial of LONG_NS or more nothing is tried for REST_TIMES as long, so that a step meets
  * one long trial at most.
  */
 #define LONG_NS    20000000ull
 #define REST_TIMES 4
 /*
- * Nobody reports that new work comes or has ended: the state is read this often, and more often
- * while a program waits.
+ * Clients do not report at once that new work comes or has ended. So the state is read every
+ * SEEK_NS, and every LOOK_NS while a program waits.
  */
 #define SEEK_NS 20000000ull
 #define LOOK_NS 5000000ull
@@ -23,9 +23,9 @@ static bool may_be_held(
 	       plan->grants[c].gate != TD_GATE_CLOSED && view->clients[c].fresh & TD_FRESH_TOLD;
 }
 
-/* The reports of a group's clients together. */
+/* The reports of all clients of a group together. */
 struct said {
-	uint32_t fresh; /* 0: there are none */
+	uint32_t fresh; /* TD_FRESH_* bits; 0: no new work */
 	uint32_t tries;
 };
 
@@ -50,7 +50,7 @@ static struct said said_by(
 struct around {
 	bool guaranteed, at_work;
 	uint64_t progress;
-	uint32_t groups; /* up to two */
+	uint32_t groups; /* number of groups, counted up to two */
 };
 
 static struct around around_gpu(
@@ -147,7 +147,10 @@ static void pass_on(struct td_trials *trials, const struct td_view *view,
 	trials->tries = 0;
 }
 
-/* Sets who is held, and who has to report at once when none of its new work is in flight. */
+/*
+ * Sets which clients are held, and which have to report at once when none of their new work is in
+ * flight.
+ */
 static bool set_holds(const struct td_trials *trials, const struct td_view *view, uint32_t gpu,
 	struct td_plan *plan)
 {
@@ -185,7 +188,7 @@ void td_trials_step(struct td_trials *trials, const struct td_view *view, uint32
 	here.progress += trials->pauses;
 	said = said_by(view, plan, gpu, trials->group);
 	is_other = note_flight(trials, &said, &here, now_ns);
-	/* A turn is what it has of it while it has something to try. */
+	/* The turn's time counts only while the group has something to try. */
 	if (!(said.fresh & (TD_FRESH_WAITS | TD_FRESH_IN_FLIGHT)))
 		trials->since_ns = now_ns;
 	if (trials->rest_ns && (here.progress != trials->progress || now_ns >= trials->rest_ns))

@@ -31,23 +31,23 @@
 
 #define TD_TRIALS_MOST_NS 10000000000ull
 
-/* Zeroed: nobody's. One per GPU. */
+/* The state of one GPU. A zeroed struct means that no group has the turn. */
 struct td_trials {
-	uint32_t group;     /* whose turn it is, or was; 0: nobody's yet */
-	uint64_t since_ns;  /* that it began */
-	uint32_t tries;     /* of its clients, when it was looked last */
+	uint32_t group;     /* the group that has or last had the turn; 0: none yet */
+	uint64_t since_ns;  /* when the turn began */
+	uint32_t tries;     /* sum of its clients' tries at the last step */
 	uint64_t flight_ns; /* when the new work in flight was first seen; 0: none is */
 	uint64_t
-		/* steps and pauses of the guaranteed jobs when the last long trial ended */
+		/* Sum of steps and pauses of the guaranteed jobs when the last long trial ended. */
 		progress;
-	uint64_t rest_ns; /* nothing is tried before, or until there is progress; 0: no rest */
-	uint32_t pauses;  /* of the guaranteed jobs, begun so far */
+	uint64_t rest_ns; /* end of the rest after a long trial, unless progress ends it; 0: none */
+	uint32_t pauses;  /* number of pauses that guaranteed jobs have begun */
 	bool at_work;
 };
 
 /*
- * Sets hold_new, and others_wait of a group that keeps others from trying. Needs the gates set.
- * Brings the plan's wakeup forward while any group may try.
+ * Sets hold_new, and others_wait for a group that keeps others from trying. The gates have to be
+ * set. Brings plan->next_wakeup_ns forward while a group may try.
  */
 void td_trials_step(struct td_trials *trials, const struct td_view *view, uint32_t gpu,
 	uint64_t now_ns, struct td_plan *plan);

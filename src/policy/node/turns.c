@@ -1,6 +1,6 @@
 /*
- * The length of a turn; turns.h has the rule. Use is counted from step to step: every change makes
- * the node step, so within an interval nobody's state changes.
+ * Computes the length of a turn; turns.h has the rule. Use is counted from step to step: every
+ * change makes the node step, so within an interval nobody's state changes.
  *
  * Time by weight (had_ns) is the virtual time of start-time fair queueing, but for a lock: a group
  * that comes back gets no credit for its absence, and a lag is bounded.
@@ -10,13 +10,13 @@
 #include "base/bounds.h"
 #include "policy/node/lock.h"
 
-/* Returns the next GPU of those left. A group mostly has one GPU. */
+/* Returns the lowest GPU of a set of bits. Most groups have one GPU. */
 static uint32_t next_gpu(uint64_t gpus)
 {
 	return (uint32_t)__builtin_ctzll(gpus);
 }
 
-/* The turn of a group, where that of the lightest is so long; and the other way round. */
+/* Scales a time from the lightest group's weight to this group's. */
 static uint64_t by_weight(const struct td_lock_group *g, uint64_t ns)
 {
 	return ns / g->lightest * g->weight;
@@ -27,7 +27,9 @@ static uint64_t without_weight(const struct td_lock_group *g, uint64_t ns)
 	return ns / g->weight * g->lightest;
 }
 
-/* The GPUs that it used. */
+/*
+ * Counts the time since the last step as use or as idleness. Returns the GPUs that the group used.
+ */
 static uint64_t pass(struct td_lock_group *group, uint64_t elapsed_ns)
 {
 	struct td_use *use = &group->use;
@@ -85,7 +87,7 @@ void td_use_weigh(struct td_lock *lock, const struct td_view *view)
 	}
 }
 
-/* The place of the first of those that want it. */
+/* Writes for each GPU the greatest had_ns of the groups that want it. */
 static void find_first(const struct td_lock *lock, uint64_t *ret_first_ns)
 {
 	memset(ret_first_ns, 0, TD_GPU_MAX * sizeof(*ret_first_ns));
@@ -99,9 +101,9 @@ static void find_first(const struct td_lock *lock, uint64_t *ret_first_ns)
 }
 
 /*
- * Sets a group that comes to want a GPU level with the first: it has missed nothing that it wanted.
- * The others are at most a long turn behind, because the times of groups that share no GPU drift
- * apart, and a group on both GPUs must not pay for that.
+ * Gives a group that begins to want a GPU the greatest had_ns there, because it has missed nothing
+ * that it wanted. Others are at most a long turn behind, because the times of groups without a
+ * common GPU drift apart, and a group on both GPUs must not pay for that.
  */
 void td_use_compare(struct td_lock *lock)
 {
@@ -120,8 +122,8 @@ void td_use_compare(struct td_lock *lock)
 }
 
 /*
- * Goes through the queue from its end, GPU by GPU: a waiting group presses on each group before it
- * with a GPU in common, and through them on others.
+ * Goes through the queue from its end and sets each group's pressing_ns. A waiting group counts for
+ * each group before it with a GPU in common, and through these on their other GPUs.
  */
 void td_use_press(struct td_lock *lock, bool by_class)
 {
@@ -134,7 +136,7 @@ void td_use_press(struct td_lock *lock, bool by_class)
 			(!by_class || lock->groups[lock->queue[q + 1]].class == g->class);
 
 		if (!others_follow)
-			memset(used_ns, 0xff, sizeof(used_ns)); /* UINT64_MAX: nobody */
+			memset(used_ns, 0xff, sizeof(used_ns)); /* UINT64_MAX: no group */
 		g->pressing_ns = without_weight(g, g->use.used_ns);
 		for (uint64_t left = g->gpus; left; left &= left - 1)
 			g->pressing_ns = td_min_u64(g->pressing_ns, used_ns[next_gpu(left)]);
@@ -143,7 +145,7 @@ void td_use_press(struct td_lock *lock, bool by_class)
 	}
 }
 
-/* Tells whether memory, of others or its own, moves for its admission. */
+/* Tells whether admitting the group moves memory, its own or that of others. */
 static bool is_hand_over(const struct td_lock_group *g)
 {
 	uint64_t demand_bytes = 0;
@@ -167,7 +169,7 @@ void td_use_begin(struct td_lock *lock, struct td_lock_group *group)
 	use->had_before_ns = use->had_ns;
 }
 
-/* Returns the length of the turn that pays the debt on its GPUs. */
+/* Returns the length of the turn that pays the debt on the group's GPUs. */
 static uint64_t paid_ns(const struct td_lock *lock, const struct td_lock_group *g, uint64_t now_ns)
 {
 	uint64_t owed_ns = 0;
@@ -196,8 +198,8 @@ struct td_turn td_turn(const struct td_lock *lock, const struct td_lock_group *h
 	else if (ns == bounds->long_ns)
 		turn.reason = TD_TURN_LONG;
 	/*
-	 * The debt is paid by a holder that has not had more time than others: such a holder comes
-	 * back soon.
+	 * Only a holder that has not had more time than others pays the debt. One that has had more
+	 * comes back soon anyway.
 	 */
 	short_ns = by_weight(holder, bounds->short_ns);
 	if (ahead_ns <= bounds->short_ns / 8)

@@ -44,44 +44,45 @@
 struct td_lock;
 struct td_lock_group;
 
-/* The use of one group. */
+/* How much one group has used its GPUs. */
 struct td_use {
-	uint64_t used_ns; /* with the GPU lately, less what it was idle since */
-	uint64_t had_ns;  /* with the GPU in all, by weight: its place among those that want it */
-	uint64_t used_before_ns, had_before_ns; /* the two when its turn began */
-	bool displaces;                         /* others are, or were, closed for it to come in */
-	bool wanted;                            /* at the last step */
+	uint64_t used_ns; /* time with the GPU lately, less idle time since */
+	uint64_t had_ns;  /* time with the GPU in all, by weight; see td_use_compare() */
+	uint64_t used_before_ns, had_before_ns; /* used_ns and had_ns when its turn began */
+	/* Other groups were closed so that it could be admitted. */
+	bool displaces;
+	bool wanted; /* whether it wanted the GPU at the last step */
 };
 
 struct td_turn {
-	uint64_t ns; /* from when its memory is there */
+	uint64_t ns; /* length of the turn from when its memory is there */
 	enum td_turn_reason reason;
 };
 
 struct td_turn_bounds {
-	bool fixed;                 /* all turns are short_ns long, whoever waits */
-	uint64_t short_ns, long_ns; /* of the lightest on its GPUs */
-	uint64_t most_ns; /* of a short turn, whatever its weight, and what it is to pay for */
+	bool fixed;                 /* all turns are short_ns long */
+	uint64_t short_ns, long_ns; /* turns of the lightest group on the GPUs */
+	uint64_t most_ns; /* bound of a short turn of any weight, and of the debt that it pays */
 };
 
-/* The holder's turn while `head` is the first to wait for it. */
+/* Returns the holder's turn while `head` is the first group that waits for it. */
 struct td_turn td_turn(const struct td_lock *lock, const struct td_lock_group *holder,
 	const struct td_lock_group *head, uint64_t now_ns);
 
-/* Before the groups are gathered anew: what they have been doing since the last step. */
+/* Call before the groups are gathered anew. Counts the time since the last step as use. */
 void td_use_pass(struct td_lock *lock, uint64_t now_ns);
 
-/* Call once the groups are gathered: sets the weights on their GPUs. */
+/* Call once the groups are gathered. Sets lightest and heaviest of each group. */
 void td_use_weigh(struct td_lock *lock, const struct td_view *view);
 
 /*
- * Call once the bounds of turns are known. Sets groups that come to want a GPU level with the
- * others, and nobody further behind than a long turn.
+ * Call once the bounds of turns are known. Gives a group that begins to want a GPU the greatest
+ * had_ns there, and raises that of others to at most a long turn below it.
  */
 void td_use_compare(struct td_lock *lock);
 
-/* Call once the queue is known: sets the least use of each waiting group and those behind it. */
+/* Call once the queue is built. Sets pressing_ns of each waiting group. */
 void td_use_press(struct td_lock *lock, bool by_class);
 
-/* Notes that the group is admitted now. */
+/* Notes that the group is admitted now and its turn begins. */
 void td_use_begin(struct td_lock *lock, struct td_lock_group *group);

@@ -1,4 +1,4 @@
-/* The local coordinator; see antman.h. */
+/* AntMan's coordinator of one GPU; see antman.h. */
 #include "policy/system/antman.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@ const struct td_antman_gpu_params td_antman_gpu_default = {
 	.trial = {.chunk_min_bytes = 128ull << 20, .margin = 0.01},
 };
 
-/* Shares what there is in proportion to the demands; nobody gets more than its demand. */
+/* Divides `bytes` in proportion to the demands. No job gets more than its demand. */
 static void share_out(const struct td_antman_gpu_input *input, uint64_t bytes,
 	struct td_antman_gpu_output *output)
 {
@@ -52,7 +52,7 @@ int td_antman_gpu_step(struct td_antman_gpu *gpu, const struct td_antman_gpu_par
 			input->besteffort_count * sizeof(uint64_t));
 		return 0;
 	}
-	gpu->trial.count = 0; /* company has come or gone: what was tried no longer holds */
+	gpu->trial.count = 0; /* a job has come or gone, so the trials begin anew */
 	spare = input->capacity_bytes > input->guaranteed_bytes
 			? input->capacity_bytes - input->guaranteed_bytes
 			: 0;

@@ -45,18 +45,19 @@ extern const struct td_antman_gpu_params td_antman_gpu_default;
 struct td_antman_gpu_input {
 	struct td_duty_input guaranteed;
 	uint64_t capacity_bytes;
-	uint64_t guaranteed_bytes; /* what the guaranteed job has on the device */
+	uint64_t guaranteed_bytes; /* device memory of the guaranteed job */
 	const struct td_memory_trial_job *besteffort;
 	uint32_t besteffort_count; /* at most TD_MEMORY_TRIAL_JOBS_MAX */
-	bool window_over;          /* the speeds are of a whole window: time for the next trial */
+	/* The speeds are of a whole window, so the next trial may begin. */
+	bool window_over;
 };
 
 struct td_antman_gpu_output {
-	uint32_t duty_ppm; /* for besteffort work together */
+	uint32_t duty_ppm; /* share of the time for all besteffort work together */
 	uint64_t limit_bytes[TD_MEMORY_TRIAL_JOBS_MAX];
 };
 
-/* Returns 0, or -EINVAL: too many jobs. */
+/* Makes one step for a GPU. Returns 0, or -EINVAL: too many jobs. */
 int td_antman_gpu_step(struct td_antman_gpu *gpu, const struct td_antman_gpu_params *params,
 	const struct td_antman_gpu_input *input, uint64_t now_ns,
 	struct td_antman_gpu_output *ret_output);

@@ -34,16 +34,17 @@
 #define WINDOW_STEPS 3
 #define WINDOW_NS    60000000000ull
 /*
- * The floor beside a job that states no slack: besteffort work may always have this part of the
- * default 5 %. A job that uses a few per cent of the GPU now and then, as the paper's job A, is
- * thus not held by the duty at all.
+ * The lowest duty beside a job that states no slack: 4 %, within the default slack of 5 %. So the
+ * duty never holds up a job that uses a few per cent of the GPU now and then, as the paper's job A.
  */
 #define FLOOR_PPM 40000
 
 struct job {
 	uint32_t id;
-	uint64_t steps, first_step; /* finished: now, and when the window began */
-	uint64_t sum_ns, best_ns;   /* of the window's steps as far as they were seen; of all */
+	/* steps: finished so far; first_step: its value when the window began. */
+	uint64_t steps, first_step;
+	/* Sum over the window's steps that were seen; best step ever seen. */
+	uint64_t sum_ns, best_ns;
 	uint32_t seen;
 };
 
@@ -59,14 +60,14 @@ struct antman {
 	struct gpu gpus[TD_GPU_MAX];
 };
 
-/* The jobs on one GPU. */
+/* The jobs on one GPU, gathered at each step. */
 struct present {
 	struct td_antman_gpu_params params;         /* with the guaranteed job's slack */
-	uint32_t clients[TD_MEMORY_TRIAL_JOBS_MAX]; /* besteffort and open */
+	uint32_t clients[TD_MEMORY_TRIAL_JOBS_MAX]; /* open besteffort clients */
 	struct td_memory_trial_job jobs[TD_MEMORY_TRIAL_JOBS_MAX];
-	uint32_t guaranteed_count; /* jobs */
-	uint32_t floor_ppm;        /* beside several: the least of theirs */
-	uint64_t besteffort_ns;    /* of the GPU's time, under a duty, in all */
+	uint32_t guaranteed_count; /* number of guaranteed jobs */
+	uint32_t floor_ppm;        /* with several guaranteed jobs: the lowest of their floors */
+	uint64_t besteffort_ns;    /* GPU time that besteffort work has used under a duty so far */
 	struct td_antman_gpu_input input;
 };
 
@@ -81,7 +82,7 @@ static uint64_t alone_step_ns(const struct td_client_view *client)
 	return client->profile ? client->profile->alone_step_ns : 0;
 }
 
-/* Keeps the record of a job at its place; another job there is a new record. */
+/* Updates the record of a job. The record begins anew if it is of another job. */
 static void note_steps(struct job *job, const struct td_client_view *client)
 {
 	if (job->id != client->id || client->steps < job->steps)
@@ -90,7 +91,7 @@ static void note_steps(struct job *job, const struct td_client_view *client)
 	if (client->steps == job->steps || !client->step_ns)
 		return;
 	job->steps = client->steps;
-	/* The first one began under other limits. */
+	/* The first step of a window began under other limits. */
 	if (client->steps - job->first_step < 2)
 		return;
 	job->sum_ns += client->step_ns;
@@ -128,7 +129,10 @@ static void note_guaranteed(struct present *present, const struct td_client_view
 	job->host_bytes += client->host_bytes;
 }
 
-/* Notes the steps of the guaranteed job, once all of its processes are noted. */
+/*
+ * Copies the steps of the guaranteed job to the input. All of its processes have to be noted
+ * before.
+ */
 static void note_guaranteed_steps(
 	struct present *present, struct gpu *gpu, const struct td_view *view, uint32_t index)
 {
@@ -156,7 +160,7 @@ static void note_besteffort(struct present *present, struct gpu *gpu, const stru
 	uint32_t i = present->input.besteffort_count++;
 
 	present->besteffort_ns += client->gpu_time_ns;
-	if (gpu->jobs[i].id != client->id) /* somebody came or went: all limits change */
+	if (gpu->jobs[i].id != client->id) /* a job came or went, so all limits change */
 		gpu->window_began_ns = now_ns;
 	note_steps(&gpu->jobs[i], client);
 	present->clients[i] = c;
@@ -212,7 +216,7 @@ static void coordinate(struct gpu *gpu, const struct td_view *view, uint32_t ind
 	uint64_t wakeup;
 
 	note_jobs(gpu, view, plan, index, now_ns, &present);
-	/* Beside two jobs nothing shows what more than the floor would cost. */
+	/* Beside two jobs no step time shows the cost of a higher duty. */
 	present.input.guaranteed.company = present.guaranteed_count > 1 ? 0 : besteffort_jobs;
 	present.input.guaranteed.company_ns = present.besteffort_ns;
 	params = &present.params;

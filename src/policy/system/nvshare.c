@@ -15,8 +15,8 @@ static struct td_turn_bounds fixed_turns(const struct td_lock_group *group,
 }
 
 /*
- * "it releases the GPU lock back to the scheduler early": the client reports idleness only after
- * its own idle time.
+ * Returns 0: the client reports idleness only after its own idle time, and then "it releases the
+ * GPU lock back to the scheduler early".
  */
 static uint64_t no_patience_ns(const struct td_lock_group *group, const struct td_lock_group *head,
 	const struct td_view *view, const struct td_policy_options *options)

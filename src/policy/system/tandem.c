@@ -33,8 +33,8 @@
 #include "policy/node/trials.h"
 
 /*
- * Until a hand-over has been measured, its cost is guessed: the demand over a link of this rate,
- * each way (PCIe Gen3 x16, pinned, rounded down).
+ * Before a hand-over has been measured, its cost is estimated: the demand is copied each way at
+ * this rate (PCIe Gen3 x16, pinned, rounded down).
  */
 #define GUESSED_BYTES_PER_US 10000u
 
@@ -54,7 +54,7 @@ static uint64_t handover_ns(const struct td_lock_group *group, const struct td_v
 	return worst;
 }
 
-/* Turns of which hand-overs take at most a share. */
+/* Returns the turn for which hand-overs take this share of the time. */
 static uint64_t turn_for_share_ns(
 	const struct td_lock_group *group, const struct td_view *view, uint32_t share_ppm)
 {
@@ -73,7 +73,7 @@ static struct td_turn_bounds turns(const struct td_lock_group *group, const stru
 	struct td_turn_bounds bounds = {
 		.short_ns = turn_for_share_ns(group, view, options->swap_share_ppm),
 		.most_ns = short_most_ns};
-	/* Divided so that the heaviest group's turn is within the longest one. */
+	/* Divided by weights, so that the heaviest group's turn is within the longest one. */
 	uint64_t long_most_ns = options->quantum_long_ns / group->heaviest * group->lightest;
 
 	if (bounds.short_ns < options->quantum_min_ns)
@@ -87,7 +87,7 @@ static struct td_turn_bounds turns(const struct td_lock_group *group, const stru
 	return bounds;
 }
 
-/* The least of its clients', of which one that says nothing has what is taken for all such. */
+/* Returns the least slack of the group's clients. A client that states none has the default. */
 static uint32_t slack_ppm(const struct td_lock_group *group, const struct td_view *view)
 {
 	uint32_t least = TD_PPM;
@@ -103,8 +103,9 @@ static uint32_t slack_ppm(const struct td_lock_group *group, const struct td_vie
 }
 
 /*
- * A guaranteed job pays with its slack for besteffort work in its pauses: in each pause if they are
- * rare enough, otherwise only in those that last.
+ * Returns how long an idle holder is waited for. A guaranteed job pays with its slack for
+ * besteffort work in its pauses: in each pause if pauses are rare enough, otherwise only in long
+ * ones.
  */
 static uint64_t patience_ns(const struct td_lock_group *group, const struct td_lock_group *head,
 	const struct td_view *view, const struct td_policy_options *options)
@@ -143,9 +144,9 @@ static bool is_open(const struct td_view *view, const struct td_plan *plan, uint
 }
 
 /*
- * Beside a guaranteed job: reports its steps and tells at once when it pauses within a step (its
- * host part), as besteffort work has all of the GPU then. All besteffort work together has no more
- * in flight than the window, so that the job's next launch finds the GPU soon.
+ * Asks the clients of guaranteed jobs to report their steps, and the pauses within a step at once,
+ * because besteffort work has all of the GPU then. Bounds all besteffort work in flight together by
+ * the window, so that the job's next launch finds the GPU soon.
  */
 static void watch_steps(const struct td_view *view, uint32_t gpu, const struct td_guard_room *room,
 	struct td_plan *plan)
@@ -172,7 +173,7 @@ static void watch_steps(const struct td_view *view, uint32_t gpu, const struct t
 
 		if (!is_open(view, plan, gpu, c, TD_CLASS_BESTEFFORT))
 			continue;
-		/* Less than a nanosecond is none; no window at all is 0. */
+		/* A window below 1 ns per program stays undivided: 0 would mean no bound. */
 		grant->window_ns = room->window_ns > all ? room->window_ns / all : room->window_ns;
 		grant->pause_until_ns = room->pause_until_ns;
 		grant->sharers = room->pause_until_ns ? all : 0;
@@ -184,9 +185,9 @@ static void watch_steps(const struct td_view *view, uint32_t gpu, const struct t
 }
 
 /*
- * Under MPS a besteffort program that starts beside online ones gets the SMs that they leave, so
- * that its kernels run at the same time as theirs and slow nobody down. A guaranteed job has no
- * such bound for others: they have all of the GPU in its pauses.
+ * Sets the SMs for a besteffort program that starts under MPS beside online ones: those that they
+ * leave, so that the kernels run at the same time and slow nobody down. Beside a guaranteed job
+ * there is no such bound, because besteffort work has all of the GPU in its pauses.
  */
 static void offer_sms(const struct td_view *view, struct td_plan *plan)
 {

@@ -16,7 +16,7 @@
 #include "policy/node/lock.h"
 #include "policy/node/plans.h"
 
-/* Bounds of turns without end: half of the range, so that a time of day can be added. */
+/* Returns bounds of half the range of time, so that turns never end and a time can be added. */
 static struct td_turn_bounds endless_turns(const struct td_lock_group *group,
 	const struct td_view *view, const struct td_policy_options *options)
 {

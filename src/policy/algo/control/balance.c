@@ -1,4 +1,4 @@
-/* Migrations within a node; see balance.h. */
+/* Finds migrations within a node; see balance.h. */
 #include "policy/algo/control/balance.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ static void add_up(struct loads *loads, const struct td_balance_app *apps, uint3
 	}
 }
 
-/* Table I; 1 is the highest. */
+/* Returns the GPU's priority by DCUDA's Table I, from 1 (the highest) to 4. */
 static uint32_t priority(
 	const struct td_balance_params *params, const struct loads *loads, uint32_t gpu)
 {
@@ -52,7 +52,7 @@ static void sort_gpus(const struct td_balance_params *params, const struct loads
 	}
 }
 
-/* The movable applications of a GPU, heaviest first. */
+/* Lists the movable applications of a GPU, heaviest first. Returns their number. */
 static uint32_t list_apps(
 	const struct td_balance_app *apps, uint32_t count, uint32_t gpu, uint32_t *order)
 {
@@ -132,7 +132,7 @@ static bool can_empty(const struct td_balance_app *apps, uint32_t count, uint32_
 	return true;
 }
 
-/* The two least loaded GPUs that are not idle; false: there are not two. */
+/* Finds the two least loaded GPUs that are not idle. Returns false if there are fewer than two. */
 static bool lightest_pair(
 	const struct loads *loads, uint32_t gpus, uint32_t *ret_first, uint32_t *ret_second)
 {
@@ -153,9 +153,7 @@ static bool lightest_pair(
 	return second < gpus;
 }
 
-/*
- * Moves all applications of a GPU. One that a move already names goes straight to its last target.
- */
+/* Moves all applications of GPU `from` to `to`. A move that this step already has is redirected. */
 static uint32_t empty_into(struct loads *loads, struct td_balance_app *apps, uint32_t count,
 	uint32_t from, uint32_t to, struct td_balance_move *moves, uint32_t moved)
 {

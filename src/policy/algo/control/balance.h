@@ -46,17 +46,17 @@
 
 struct td_balance_app {
 	uint32_t gpu;
-	double core, memory; /* demands, of 1 = the whole GPU */
+	double core, memory; /* demands as shares of the whole GPU */
 	bool movable;
 };
 
 struct td_balance_params {
-	double core_over, core_under; /* 1.0, 0.9 */
-	double memory;                /* 0.9, the watermark */
+	double core_over, core_under; /* thresholds of the cores: 1.0 and 0.9 by default */
+	double memory;                /* the watermark of the memory: 0.9 by default */
 	bool memory_aware;
 };
 
-/* The paper's. */
+/* The paper's values. */
 #define TD_BALANCE_DEFAULT                                                                         \
 	{                                                                                          \
 		.core_over = 1.0, .core_under = 0.9, .memory = 0.9, .memory_aware = true           \
@@ -74,10 +74,10 @@ struct td_balance_move {
 uint32_t td_balance(const struct td_balance_params *params, struct td_balance_app *apps,
 	uint32_t count, uint32_t gpus, uint32_t *order, struct td_balance_move *ret_moves);
 
-/* Moves that let GPUs idle. */
+/* Finds the moves that leave GPUs idle (compaction). Returns their number. */
 uint32_t td_balance_compact(const struct td_balance_params *params, struct td_balance_app *apps,
 	uint32_t count, uint32_t gpus, struct td_balance_move *ret_moves);
 
-/* The GPU for a newcomer that demands so much memory. gpus > 0. */
+/* Returns the GPU for a new application that demands this share of memory. gpus > 0. */
 uint32_t td_balance_start(const struct td_balance_params *params, const struct td_balance_app *apps,
 	uint32_t count, uint32_t gpus, double memory);

@@ -11,10 +11,10 @@
 
 #include <stdint.h>
 
-/* Zeroed: nothing seen. */
+/* A zeroed struct has seen no pause. */
 struct td_cycle {
-	uint64_t woke_ns; /* the last end of a pause; 0: none */
-	uint64_t mean_ns; /* 0: not known */
+	uint64_t woke_ns; /* when the last pause ended; 0: none has */
+	uint64_t mean_ns; /* the mean time between ends; 0: not known */
 };
 
 static inline void td_cycle_wake(struct td_cycle *cycle, uint64_t now_ns)

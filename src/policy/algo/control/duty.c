@@ -1,12 +1,12 @@
-/* Step-time feedback; see duty.h. */
+/* Controls the duty of besteffort work by the guaranteed job's step time; see duty.h. */
 #include "policy/algo/control/duty.h"
 
 #include "policy/algo/control/duty_units.h"
 
 #define PPM TD_DUTY_PPM
-/* The longest that a duty which fails at the next step is kept, in steps of the job. */
+/* A duty that would fail if raised is kept for at most this many steps of the job. */
 #define HOLD_STEPS_MAX 1280
-/* Steps that a pause of the first ones may last. */
+/* One pause in the steps that make the baseline is left empty for this many step times at most. */
 #define FIRST_PAUSE 4
 /*
  * How many steps of a unit have their pauses left empty: enough for a baseline of the longest
@@ -17,7 +17,7 @@
 #define EMPTY_STEPS_MAX 64
 /* A unit's pauses stay empty for this long at most, because an epoch may be taken for a step. */
 #define EMPTY_MAX_NS 60000000000ull
-/* Rounds whose medians are averaged. */
+/* The mean over rounds begins anew after this many rounds. */
 #define AVERAGED_MAX 16
 /*
  * Rounds in which a rise is predicted to fail before the floor is measured again. The number
@@ -29,10 +29,7 @@
  * are taken to have grown.
  */
 #define ABOVE_ROUNDS 2
-/*
- * After rounds that turned out too long only on average, the duty is held for this many times as
- * many rounds.
- */
+/* Where only the mean of n rounds was too long, the duty is held for this many times n rounds. */
 #define HOLD_FOR_ROUNDS 2
 
 const struct td_duty_params td_duty_default = TD_DUTY_DEFAULT;
@@ -68,7 +65,7 @@ static uint64_t root(uint64_t n)
 	return r ? r : 1;
 }
 
-/* The longest that one step may take. */
+/* Returns the longest time that one step may take. */
 static uint64_t allowed_ns(const struct td_duty *duty, const struct td_duty_params *params)
 {
 	uint64_t slack = td_duty_with_slack(duty->baseline_ns, params->slack_ppm);
@@ -77,7 +74,7 @@ static uint64_t allowed_ns(const struct td_duty *duty, const struct td_duty_para
 	return slack > noise ? slack : noise;
 }
 
-/* Below `failed` the duty from which it was raised. */
+/* Returns the duty one step below `failed`, from which the duty had been raised to it. */
 static uint32_t step_below(uint32_t failed, const struct td_duty_params *params)
 {
 	uint32_t least = td_duty_floor_ppm(params) / 2 * 5, step = failed / 2;
@@ -95,7 +92,9 @@ static uint32_t step_above(uint32_t duty_ppm, const struct td_duty_params *param
 	return duty_ppm + (step < params->step_ppm ? step : params->step_ppm);
 }
 
-/* seen_ns: how long the round, or the step, was that shows it; 0: not known. */
+/*
+ * Lowers the duty after a step or a round of seen_ns that was too long; 0: its time is not known.
+ */
 static void cut(struct td_duty *duty, const struct td_duty_params *params, uint64_t seen_ns)
 {
 	uint32_t failed = duty->duty_ppm;
@@ -116,7 +115,7 @@ static void cut(struct td_duty *duty, const struct td_duty_params *params, uint6
 	duty->phase = TD_DUTY_FLOOR;
 }
 
-/* The next try is to be at least so many rounds away. */
+/* Keeps the duty for at least this many rounds before the next attempt to raise it. */
 static void hold_for(struct td_duty *duty, const struct td_duty_params *params, uint32_t rounds)
 {
 	uint32_t most = HOLD_STEPS_MAX / round_length(duty, params);
@@ -127,8 +126,8 @@ static void hold_for(struct td_duty *duty, const struct td_duty_params *params, 
 }
 
 /*
- * Tells whether the whole duty could make a step this long. A validation, a checkpoint or a pause
- * is longer.
+ * Tells whether besteffort work at this duty could make a step this long. If not, the step was a
+ * validation, a checkpoint or a pause of the job.
  */
 static bool is_besteffort_to_blame(const struct td_duty *duty, uint32_t duty_ppm, uint64_t ns)
 {
@@ -155,8 +154,8 @@ static void arrive(struct td_duty *duty, const struct td_duty_params *params,
 }
 
 /*
- * Notes a step that is longer than besteffort work can make it. A few of them are a validation;
- * more of them mean that the job now does other work, of which nothing is known.
+ * Notes a step that is longer than besteffort work can make it. A few of them are a validation.
+ * More of them mean that the job now does other work, which has to be measured anew.
  */
 static void note_other(struct td_duty *duty, const struct td_duty_params *params, uint64_t now_ns)
 {
@@ -246,8 +245,8 @@ static bool is_too_long_on_average(const struct td_duty *duty, const struct td_d
 }
 
 /*
- * Tells whether a duty that failed before would fail again: the present duty costs in proportion to
- * what the failed one did.
+ * Tells whether a duty that failed before would fail again. It assumes that the cost per duty is
+ * the same as when it failed.
  */
 static bool would_fail_again(
 	const struct td_duty *duty, uint32_t floor, uint64_t median, uint32_t next)
@@ -298,8 +297,8 @@ static void come_from_floor(struct td_duty *duty)
 }
 
 /*
- * Spends a round at the floor to tell whether the duty costs so much, or the job's own steps have
- * grown.
+ * Spends one round at the floor. It shows whether the duty costs this much, or whether the job's
+ * own steps have grown.
  */
 static void look_at_floor(struct td_duty *duty, const struct td_duty_params *params)
 {
@@ -329,7 +328,7 @@ static void raise_duty(struct td_duty *duty, const struct td_duty_params *params
 	} else if (duty->duty_ppm == duty->caution_ppm && duty->held_rounds++ < duty->hold_rounds) {
 		return;
 	} else if (duty->duty_ppm > duty->caution_ppm) {
-		duty->hold_rounds /= 2; /* what failed has held for a round */
+		duty->hold_rounds /= 2; /* a duty above the failed one has held for a round */
 	}
 	duty->foretold_rounds = duty->foretold_hold = 0;
 	if (next > td_duty_most_ppm(duty))
@@ -385,7 +384,7 @@ static bool is_certain(struct td_duty *duty, const struct td_duty_params *params
 		return false;
 	}
 	if (!duty->baseline_ns && noise / root(params->steps) <= slack / 2)
-		duty->length = 0; /* the others need not be so long */
+		duty->length = 0; /* only the first round has to be this long */
 	learn_noise(duty, noise);
 	return true;
 }
@@ -438,7 +437,8 @@ static bool judge_floor(struct td_duty *duty, const struct td_duty_params *param
 		duty->long_rounds = 0;
 		if (duty->times < TD_DUTY_STEPS_MAX)
 			return false;
-		give_memory(duty, params); /* which is none of its times' matter */
+		/* Memory is given by the number of rounds, whatever their times. */
+		give_memory(duty, params);
 		return true;
 	}
 	if (!duty->baseline_ns) {
@@ -455,10 +455,13 @@ static bool judge_floor(struct td_duty *duty, const struct td_duty_params *param
 		set_baseline(duty, median);
 		duty->floor_ns = 0;
 	} else if (median > duty->baseline_ns && !input->alone_step_ns) {
-		raise_baseline(duty, median); /* the first was by chance */
+		raise_baseline(duty, median); /* the first measurement was too low by chance */
 	}
 	duty->floor_ns = duty->floor_ns ? duty->floor_ns - duty->floor_ns / 4 + median / 4 : median;
-	/* The mean is too long for any duty to rise, although no step was too long by itself. */
+	/*
+	 * The mean at the floor is too long for any duty to rise, although no step was too long by
+	 * itself.
+	 */
 	duty->above_rounds =
 		duty->floor_ns > raise_limit_ns(duty, params) ? duty->above_rounds + 1 : 0;
 	if (duty->above_rounds == ABOVE_ROUNDS && !input->alone_step_ns) {
@@ -479,7 +482,7 @@ static bool has_company_worked(const struct td_duty *duty, const struct td_duty_
 	return !input->company_ns || input->company_ns != duty->company_ns;
 }
 
-/* A whole round of which no step was too long. */
+/* Judges a whole round of which no step was too long. */
 static void judge_good(struct td_duty *duty, const struct td_duty_params *params,
 	const struct td_duty_input *input)
 {
@@ -516,9 +519,9 @@ static void judge_good(struct td_duty *duty, const struct td_duty_params *params
 }
 
 /*
- * Tells whether a step is shorter than the job's steps, and like none that it has had. Steps of
- * another length may have begun. The present duty was tried with longer ones and may lengthen these
- * by any amount, so the floor has to show their length.
+ * Tells whether a step is shorter than the job's steps so far, and of no known level. Steps of a
+ * new length may have begun. Only a round at the floor shows how long they are without besteffort
+ * work, so the duty falls to the floor.
  */
 static bool has_strayed(struct td_duty *duty, const struct td_duty_params *params, uint64_t step_ns)
 {
@@ -538,7 +541,7 @@ static bool has_strayed(struct td_duty *duty, const struct td_duty_params *param
 	return true;
 }
 
-/* A step has ended. */
+/* Takes the time of a step that has ended. */
 static void observe(struct td_duty *duty, const struct td_duty_params *params,
 	const struct td_duty_input *input, uint64_t now_ns)
 {
@@ -555,12 +558,14 @@ static void observe(struct td_duty *duty, const struct td_duty_params *params,
 			return;
 		}
 		cut(duty, params,
-			input->step_ns); /* between two steps: the next one is under way with it */
+			/* Between two steps: this time belongs to the step that begins next. */
+			input->step_ns);
 		return;
 	}
 	duty->other_steps = 0;
 	if (input->step_ns <= allowed_ns(duty, params))
-		duty->before_cut.baseline_ns = 0; /* it was the duty's doing */
+		/* The long step was caused by the duty, so the baseline stays. */
+		duty->before_cut.baseline_ns = 0;
 	if (has_strayed(duty, params, input->step_ns))
 		return;
 	add_time(duty, input->step_ns);
@@ -625,7 +630,7 @@ static void begin_step(struct td_duty *duty, const struct td_duty_params *params
 	duty->began_ns = input->step_began_ns;
 	duty->undo.baseline_ns = 0;
 	if (input->steps == duty->steps_seen)
-		duty->skip = false; /* it was none */
+		duty->skip = false; /* the step that was to be skipped has ended */
 	if (undo.baseline_ns && !is_besteffort_to_blame(duty, undo.duty_ppm, took_ns)) {
 		td_duty_go_on_from(duty, &undo);
 		note_other(duty, params, now_ns);
@@ -640,7 +645,9 @@ uint64_t td_duty_wakeup_ns(const struct td_duty *duty, const struct td_duty_para
 	return at > now_ns ? at : UINT64_MAX;
 }
 
-/* A pause within one of the steps that make the baseline, and not for ever. */
+/*
+ * Tells whether the job pauses within a step that makes the baseline, and the pause is still short.
+ */
 static bool is_first_pause(
 	const struct td_duty *duty, const struct td_duty_input *input, uint64_t now_ns)
 {

@@ -89,18 +89,24 @@ enum td_duty_phase {
 };
 
 struct td_duty_params {
-	uint32_t floor_ppm; /* of the duty; more than 0 */
-	uint32_t step_ppm;  /* of the duty */
-	uint32_t slack_ppm; /* by which a step may exceed the baseline */
+	uint32_t floor_ppm; /* the lowest duty; more than 0 */
+	uint32_t step_ppm;  /* by how much the duty rises at a time */
+	uint32_t slack_ppm; /* how much longer than the baseline a step may be */
 	uint32_t
-		/* at most slack_ppm: a round longer by more than this stops the duty's rise */
+		/*
+		 * At most slack_ppm. A round longer than the baseline by more than this stops the
+		 * rise.
+		 */
 		raise_ppm;
-	uint32_t memory_step_ppm; /* of the spare memory */
-	uint32_t steps;           /* that are judged together, 1 to TD_DUTY_STEPS_MAX */
+	uint32_t memory_step_ppm; /* the part of the spare memory that is given at a time */
+	uint32_t steps;           /* steps in a round, 1 to TD_DUTY_STEPS_MAX */
 	uint32_t rebase_rounds;
 };
 
-/* floor 2 %, step 5 %, slack 5 %, a quarter of the memory at a time, 5 steps, 8 rounds. */
+/*
+ * The floor is 2 %, a step 5 %, the slack 5 %, a quarter of the memory at a time, 5 steps, 8
+ * rounds.
+ */
 #define TD_DUTY_DEFAULT                                                                            \
 	{                                                                                          \
 		.floor_ppm = 20000, .step_ppm = 50000, .slack_ppm = 50000, .raise_ppm = 50000,     \
@@ -109,24 +115,25 @@ struct td_duty_params {
 extern const struct td_duty_params td_duty_default;
 
 /*
- * Returns the parameters for a job that states its slack. The floor is a fifth of the slack where
- * that is less, and half of the slack stays unused: a besteffort kernel that has just begun costs
- * time at any duty. 0: the job states none.
+ * Returns the parameters for a job that states its slack in ppm; 0: the job states none. The floor
+ * is at most a fifth of the slack. Half of the slack stays unused, because a besteffort kernel that
+ * has just begun costs time at any duty.
  */
 struct td_duty_params td_duty_params_of(uint32_t slack_ppm);
 
 struct td_duty_input {
 	bool guaranteed;        /* a guaranteed job is on the GPU */
-	bool busy;              /* it has work for the GPU */
-	uint32_t job;           /* its id; another id is another arrival */
-	uint64_t steps;         /* that it has finished, in all */
-	uint64_t step_ns;       /* the time of the last one */
-	uint64_t step_began_ns; /* of the present one; 0 unknown */
-	uint64_t alone_step_ns; /* profiled without company; 0 unknown */
-	uint64_t host_bytes;    /* of its memory that did not fit on the device */
-	uint32_t unit;          /* times of steps of one unit are compared */
-	uint32_t company;       /* besteffort jobs on the GPU, at work or not */
-	uint64_t company_ns;    /* GPU time that they have used under a duty, in all; 0 unknown */
+	bool busy;              /* the guaranteed job has work for the GPU */
+	uint32_t job;           /* the guaranteed job's id; a new id means a new job */
+	uint64_t steps;         /* number of steps that the job has finished */
+	uint64_t step_ns;       /* how long the last finished step took */
+	uint64_t step_began_ns; /* when the present step began; 0: unknown */
+	uint64_t alone_step_ns; /* step time profiled without other jobs; 0: unknown */
+	uint64_t host_bytes;    /* bytes of the job that did not fit on the device */
+	uint32_t unit;          /* kind of work; only steps of the same unit are compared */
+	uint32_t company;       /* number of besteffort jobs on the GPU, active or not */
+	/* GPU time used by besteffort jobs under a duty so far; 0: unknown. */
+	uint64_t company_ns;
 };
 
 #define TD_DUTY_UNITS 8
@@ -135,30 +142,34 @@ struct td_duty_input {
 struct td_duty_unit {
 	uint32_t unit;
 	uint32_t duty_ppm, caution_ppm, hold_rounds, failed_ppm;
-	uint32_t met; /* so often steps have become like these again */
+	uint32_t met; /* how often the job has returned to steps of this kind */
 	uint32_t held_rounds, foretold_rounds, foretold_hold;
-	uint64_t left_steps;            /* the job had made so many when they ended */
-	uint64_t baseline_ns, noise_ns; /* baseline 0: this is none */
+	uint64_t left_steps;            /* value of steps when the job left this kind */
+	uint64_t baseline_ns, noise_ns; /* baseline 0: the entry is free */
 	uint64_t baseline_most_ns, floor_ns, failed_ns;
 };
 
-/* The mean of the rounds since the duty was set. */
+/* The mean over the rounds since the duty was set. */
 struct td_duty_average {
 	uint32_t duty_ppm, rounds;
-	uint64_t sum_ns; /* of their medians */
+	uint64_t sum_ns; /* sum of the rounds' medians */
 };
 
-/* Zeroed: FREE. */
+/* The state for one GPU. A zeroed struct is in FREE. */
 struct td_duty {
 	enum td_duty_phase phase;
 	uint32_t job;
-	uint32_t duty_ppm, memory_ppm; /* reached; in force while the guaranteed job is busy */
-	uint32_t caution_ppm;          /* one step below what failed; doubling ends here */
-	uint32_t failed_ppm; /* the last duty that was too much, and its step time; 0: not known */
+	/* Reached so far; in force while the guaranteed job is busy. */
+	uint32_t duty_ppm, memory_ppm;
+	/* One step below the duty that failed; doubling stops here. */
+	uint32_t caution_ppm;
+	/* The last duty that was too high, and the step time under it; 0: none. */
+	uint32_t failed_ppm;
 	uint64_t failed_ns;
-	uint32_t hold_rounds, held_rounds; /* to stay there; stayed there */
+	uint32_t hold_rounds, held_rounds; /* rounds to stay at the duty; rounds stayed so far */
 	uint64_t baseline_ns;              /* 0: not known yet */
-	uint64_t baseline_most_ns;         /* as uncertain as it was when it was measured */
+	/* Upper bound of the baseline by the uncertainty of its first measurement. */
+	uint64_t baseline_most_ns;
 	/*
 	 * The step time at the floor: a running mean of the medians of its good rounds, in which
 	 * the newest counts a quarter. 0: there was no such round yet.
@@ -167,51 +178,58 @@ struct td_duty {
 	uint64_t steps_seen;
 	uint64_t times_ns[TD_DUTY_STEPS_MAX];
 	uint32_t times;
-	uint32_t length; /* of a round; 0: as the parameters say */
+	uint32_t length; /* steps in a round; 0: as the parameters say */
 	/* The number of steps that have ended since the job arrived or its work changed. */
 	uint32_t first_steps;
-	uint32_t empty_steps; /* without a baseline since it arrived */
-	uint64_t noise_ns;    /* of a step, in the manner of a standard deviation */
-	uint32_t met;         /* as the present kind's */
+	uint32_t empty_steps; /* steps made without a baseline since the job arrived */
+	uint64_t noise_ns;    /* standard deviation of one step's time, estimated */
+	uint32_t met;         /* td_duty_unit.met of the present kind */
 	struct td_duty_average average;
-	uint64_t began_ns;    /* of the step under way, as it was said last */
-	uint32_t long_rounds; /* stable but too long, at the floor */
+	uint64_t began_ns;    /* when the step under way began, by the last report */
+	uint32_t long_rounds; /* stable rounds at the floor that were too long, in a row */
 	uint32_t company;
-	uint64_t company_ns; /* when the round began */
+	uint64_t company_ns; /* td_duty_input.company_ns when the round began */
 	uint32_t unit;
 	uint64_t unit_since_ns;
-	struct td_duty_unit units[TD_DUTY_UNITS]; /* others, seen before; the oldest is replaced */
+	/* Findings about other kinds; the oldest is replaced. */
+	struct td_duty_unit units[TD_DUTY_UNITS];
 	uint32_t next_unit;
 	struct td_duty_unit
-		undo; /* before the step under way was cut short; baseline 0: it was not */
+		undo; /* the state before a step cut the duty while under way; baseline 0: none */
 	struct td_duty_unit
 		/*
-		 * The baseline before a step that was too long, kept until a step at the floor is
-		 * not: steps of another kind may have caused the cut. Baseline 0: none is kept.
+		 * The baseline before a step that was too long. It is kept until a step at the
+		 * floor is not too long, because steps of another kind may have caused the cut.
+		 * Baseline 0: none is kept.
 		 */
 		before_cut;
-	uint32_t look_ppm; /* the duty to go back to after a round at the floor; 0: none */
-	/* the cut was for a step that was too short; one at the floor that is not ends it */
+	uint32_t look_ppm; /* the duty to return to after a round at the floor; 0: none */
+	/*
+	 * The duty was cut for a step that was too short. A step at the floor of usual length ends
+	 * this.
+	 */
 	bool strayed;
 	uint32_t foretold_rounds,
 		/*
-		 * rounds in which a rise was predicted to fail; how many until the floor is
-		 * measured
+		 * Rounds in which a rise was predicted to fail; how many of them until the floor is
+		 * measured.
 		 */
 		foretold_hold;
-	uint32_t above_rounds; /* at the floor, too long there already */
-	uint32_t other_steps;  /* one after the other, longer than besteffort work can make them */
-	bool skip; /* the step under way began before a cut: it tells nothing of what is in force */
+	/* Rounds at the floor whose mean was too long for a rise, in a row. */
+	uint32_t above_rounds;
+	/* Steps in a row that are longer than besteffort work can make them. */
+	uint32_t other_steps;
+	bool skip; /* the step under way began before a cut, so its time is not judged */
 };
 
 struct td_duty_output {
-	uint32_t duty_ppm;   /* of the GPU's time, for besteffort work together */
-	uint32_t memory_ppm; /* of what the guaranteed job leaves */
+	uint32_t duty_ppm;   /* the share of the GPU's time for all besteffort jobs together */
+	uint32_t memory_ppm; /* their share of the memory that the guaranteed job leaves */
 };
 
 /*
- * Returns when to step again although nothing was reported, because a step under way becomes too
- * long. UINT64_MAX: only on a change.
+ * Returns the time of the next td_duty_step() if nothing is reported before: a step under way
+ * becomes too long then. UINT64_MAX: no step is needed before the next report.
  */
 uint64_t td_duty_wakeup_ns(const struct td_duty *duty, const struct td_duty_params *params,
 	const struct td_duty_input *input, uint64_t now_ns);

@@ -1,17 +1,18 @@
-/* Kinds of steps; see duty_units.h. */
+/* Keeps what duty.c knows of each kind of steps; see duty_units.h. */
 #include "policy/algo/control/duty_units.h"
 
 #include <stddef.h>
 
 /*
- * The largest number of meetings that is counted, after which it falls to half of that. So a level
- * that is met often is still measured at the floor now and then.
+ * The count of returns to a level is halved when it reaches this number. So a level that the job
+ * often returns to is still measured at the floor now and then.
  */
 #define MET_MAX 32
-/* Levels are so many times further apart than a single step may be from its own. */
+/* Two levels differ by at least this many times what a single step may be off. */
 #define LEVEL_TIMES 2
 /*
- * A level that was left this many steps ago is not expected back: one of 100 steps may be too long.
+ * A level that was left this many steps ago is not expected back, since one step of 100 may be too
+ * long by chance.
  */
 #define RECENT_STEPS 512
 
@@ -48,7 +49,7 @@ void td_duty_go_on_from(struct td_duty *duty, const struct td_duty_unit *unit)
 	duty->phase = duty->memory_ppm == TD_DUTY_PPM ? TD_DUTY_COMPUTE : TD_DUTY_MEMORY;
 }
 
-/* Returns how far a single step may be off. */
+/* Returns how far a single step may be off its baseline. */
 static uint64_t reach_ns(
 	const struct td_duty_params *params, uint64_t baseline_ns, uint64_t noise_ns)
 {
@@ -174,7 +175,10 @@ void td_duty_begin_company(struct td_duty *duty, const struct td_duty_params *pa
 		come_back_in_steps(&duty->units[i].duty_ppm, &duty->units[i].caution_ppm, floor);
 }
 
-/* A cut that another level's step has caused was none of its own. */
+/*
+ * Returns the state before the present level. It skips a cut that a step of another level has
+ * caused.
+ */
 static struct td_duty_unit before_level(const struct td_duty *duty)
 {
 	return duty->before_cut.baseline_ns ? duty->before_cut : td_duty_present(duty);

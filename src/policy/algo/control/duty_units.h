@@ -20,7 +20,7 @@
 #include "policy/algo/control/duty.h"
 
 #define TD_DUTY_PPM 1000000u
-/* A single step that is off by so many times the noise is no noise. */
+/* A step that is off by more than this many times the noise is not explained by noise. */
 #define TD_DUTY_OUTLIER 5
 
 static inline uint64_t td_duty_add(uint64_t a, uint64_t b)
@@ -39,24 +39,26 @@ static inline uint32_t td_duty_floor_ppm(const struct td_duty_params *params)
 	return params->floor_ppm && params->floor_ppm <= TD_DUTY_PPM ? params->floor_ppm : 1;
 }
 
-/* The present kind, as it is to be gone on from. */
+/*
+ * td_duty_present() copies the findings about the present kind; td_duty_go_on_from() makes others
+ * the present ones.
+ */
 struct td_duty_unit td_duty_present(const struct td_duty *duty);
 void td_duty_go_on_from(struct td_duty *duty, const struct td_duty_unit *unit);
 
-/* Steps of another unit from now on; of one that is new nothing is known. */
+/* Changes to another unit. If the unit is new, nothing is known about its steps. */
 void td_duty_change_unit(
 	struct td_duty *duty, const struct td_duty_params *params, uint32_t unit, uint64_t now_ns);
 
 /*
- * Another besteffort job has come, in the company of which no kind's duty is proven. All kinds
- * begin again at the floor and double to what they had reached.
+ * Tells all kinds that another besteffort job has come. No kind's duty has been proven beside it,
+ * so all begin again at the floor and double to what they had reached.
  */
 void td_duty_begin_company(struct td_duty *duty, const struct td_duty_params *params);
 
 /*
- * Returns the most that the present level's duty may be: the duty of a shorter level that was in
- * force lately, because the first step of that level is made with the present duty. Applies only
- * where levels alternate.
+ * Returns the highest duty allowed at the present level. Where levels alternate, it is the duty
+ * that a shorter level had lately, because the first step of that level runs with the present duty.
  */
 uint32_t td_duty_most_ppm(const struct td_duty *duty);
 
@@ -64,7 +66,9 @@ uint32_t td_duty_most_ppm(const struct td_duty *duty);
 bool td_duty_is_off(
 	const struct td_duty *duty, const struct td_duty_params *params, uint64_t step_ns);
 
-/* Rounds of such a median are too far from the present baseline to be of its level. */
+/*
+ * Tells whether rounds with this median are too far from the baseline to be of the present level.
+ */
 bool td_duty_is_another_level(
 	const struct td_duty *duty, const struct td_duty_params *params, uint64_t median_ns);
 
@@ -75,12 +79,14 @@ bool td_duty_is_another_level(
 void td_duty_begin_level(
 	struct td_duty *duty, const struct td_duty_params *params, uint64_t median_ns);
 
-/* The level that the step is of, if that is not the present one; NULL: none that is known. */
+/* Returns the known level that the step belongs to; NULL: the present level or an unknown one. */
 const struct td_duty_unit *td_duty_find_level(
 	const struct td_duty *duty, const struct td_duty_params *params, uint64_t step_ns);
 
-/* Tells whether the level was met so often that a step like its own needs no proof at the floor. */
+/*
+ * Tells whether the job returned to the level so often that no round at the floor has to prove it.
+ */
 bool td_duty_is_trusted(const struct td_duty_unit *level);
 
-/* Changes to a level that was found; the findings of the present one are kept. */
+/* Makes a known level the present one. The findings about the former level are kept. */
 void td_duty_change_level(struct td_duty *duty, const struct td_duty_unit *level);

@@ -1,4 +1,4 @@
-/* First-fit decreasing; see fair_groups.h. */
+/* Groups applications by first-fit decreasing; see fair_groups.h. */
 #include "policy/algo/control/fair_groups.h"
 
 #include <stdbool.h>

@@ -24,14 +24,18 @@
 #define TD_SLICE_NS 100000000ull
 
 struct td_fair_member {
-	double core, memory; /* demands, of 1 */
-	uint32_t group;      /* out */
-	uint32_t priority;   /* out: within its group, 0 is the highest, for the lightest */
+	double core, memory; /* demands as shares of the GPU */
+	uint32_t group;      /* output */
+	/* output: within its group; 0 is the highest and goes to the lightest. */
+	uint32_t priority;
 };
 
-/* slack: 0.1. order: scratch of `count`. Returns the number of groups; 0 without members. */
+/*
+ * Groups the members by first-fit decreasing. slack is 0.1 in tandem; order is scratch of `count`
+ * entries. Returns the number of groups, 0 without members.
+ */
 uint32_t td_fair_groups(
 	struct td_fair_member *members, uint32_t count, double slack, uint32_t *order);
 
-/* The group whose slice it is. */
+/* Returns the index of the group whose slice the time now_ns is in. */
 uint32_t td_fair_turn(uint32_t groups, uint64_t now_ns);

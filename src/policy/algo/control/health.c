@@ -1,4 +1,4 @@
-/* The state machine drawn in health.h. */
+/* Implements the state machine drawn in health.h. */
 #include "policy/algo/control/health.h"
 
 #include <string.h>
@@ -29,7 +29,7 @@ const char *td_xid_text(uint32_t xid)
 	}
 }
 
-/* The class of an Xid that has come since the last step; TD_XID_SHOWN where none has. */
+/* Returns the class of an Xid that has come since the last step; TD_XID_SHOWN if none has. */
 static enum td_xid_class take_xid(struct td_health *health, const struct td_health_metrics *metrics)
 {
 	if (!metrics->xid || metrics->xid_ns == health->xid_ns)
@@ -82,7 +82,10 @@ static void count_sample(
 		health->state = TD_HEALTH_GOOD;
 }
 
-/* A server that has been started since the failure, or none any more: errors of before are over. */
+/*
+ * Tells whether the server has been restarted since the failure, or there is none any more. Errors
+ * from before do not concern it.
+ */
 static bool is_another_server(
 	const struct td_health *health, const struct td_health_metrics *metrics)
 {
@@ -97,7 +100,7 @@ static void start_again(struct td_health *health)
 	health->samples = 0;
 }
 
-/* After a pause of resets: one more attempt, with the failures of before forgotten. */
+/* Ends the pause in resets: allows one more attempt and forgets the failures so far. */
 static void end_breaker(struct td_health *health, const struct td_health_metrics *metrics)
 {
 	health->failure_count = 0;

@@ -33,10 +33,10 @@ enum td_xid_class {
 	TD_XID_N,
 };
 
-/* The class by xids.def; TD_XID_SHOWN for one that is not there. */
+/* Returns the class of an Xid by xids.def; TD_XID_SHOWN for one that xids.def does not list. */
 enum td_xid_class td_xid_class(uint32_t xid);
 
-/* Its meaning in a few words; NULL: it is not in xids.def. */
+/* Returns the meaning of an Xid in a few words; NULL if xids.def does not list it. */
 const char *td_xid_text(uint32_t xid);
 
 enum td_health_state {
@@ -48,14 +48,15 @@ enum td_health_state {
 	TD_HEALTH_N,
 };
 
-/* "starting", "good", "failed", "broken", "lost" */
+/* Returns "starting", "good", "failed", "broken" or "lost". */
 const char *td_health_name(enum td_health_state state);
 
 #define TD_HEALTH_FAILURES_MAX 16
 
 struct td_health_params {
-	uint32_t good_samples;     /* figures in a row before work is placed */
-	uint32_t breaker_failures; /* at most TD_HEALTH_FAILURES_MAX */
+	uint32_t good_samples; /* good samples in a row before work is placed */
+	/* Failures in the window that stop the resets; at most TD_HEALTH_FAILURES_MAX. */
+	uint32_t breaker_failures;
 	uint64_t breaker_window_ns, breaker_ns;
 };
 
@@ -74,25 +75,25 @@ enum td_health_server {
 };
 
 struct td_health_metrics {
-	bool has_figures; /* this sample's figures of the GPU are known */
+	bool has_figures; /* this sample has figures of the GPU */
 	enum td_health_server server;
 	uint64_t server_ns; /* when the present server was started */
-	uint32_t xid;       /* the last one; 0: none */
-	uint64_t xid_ns;    /* when it came */
-	bool hangs;         /* work is in flight, and nothing of it ends */
+	uint32_t xid;       /* the last Xid; 0: none */
+	uint64_t xid_ns;    /* when the last Xid came */
+	bool hangs;         /* work is in flight, and none of it ends */
 };
 
-/* Zeroed: STARTING, and nothing has been seen. */
+/* A zeroed struct is in STARTING and has seen nothing. */
 struct td_health {
 	enum td_health_state state;
 	uint32_t samples; /* good ones in a row, in STARTING */
 	uint32_t failure_count;
-	uint64_t failures_ns[TD_HEALTH_FAILURES_MAX]; /* the last ones, oldest first */
-	uint64_t xid_ns;                              /* of the last Xid that was looked at */
+	uint64_t failures_ns[TD_HEALTH_FAILURES_MAX]; /* times of the last failures, oldest first */
+	uint64_t xid_ns;                              /* time of the last Xid that was handled */
 	uint64_t server_ns;                           /* the start of the server that failed */
-	uint64_t until_ns;                            /* in BROKEN */
+	uint64_t until_ns;                            /* when the state BROKEN ends */
 };
 
-/* One step for a GPU. Returns the state after it. */
+/* Makes one step for a GPU. Returns the state after it. */
 enum td_health_state td_health_step(struct td_health *health, const struct td_health_params *params,
 	const struct td_health_metrics *metrics, uint64_t now_ns);

@@ -1,4 +1,4 @@
-/* MuxFlow's Equations 1 and 2; see load_factor.h. */
+/* Computes MuxFlow's Equations 1 and 2; see load_factor.h. */
 #include "policy/algo/control/load_factor.h"
 
 double td_load_factor_clock(const struct td_load_factor *factor, uint32_t clock_mhz)

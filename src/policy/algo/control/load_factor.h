@@ -25,15 +25,15 @@
 #include <stdint.h>
 
 struct td_load_factor {
-	double low_gain;  /* a_L */
-	double high_gain; /* a_H, in [0, 1] */
+	double low_gain;  /* a_L in Eq. 2 */
+	double high_gain; /* a_H in Eq. 2, in [0, 1] */
 	uint32_t threshold_mhz;
 	uint32_t max_mhz;
 };
 
-/* a_C of Eq. 2. */
+/* Returns a_C of Eq. 2. */
 double td_load_factor_clock(const struct td_load_factor *factor, uint32_t clock_mhz);
 
-/* U_GPU of Eq. 1; sm_activity as a share of 1. Above 1 it is still a load: that much too much. */
+/* Returns U_GPU of Eq. 1; sm_activity is a share of 1. A result above 1 is the overload. */
 double td_load_factor_gpu(
 	const struct td_load_factor *factor, double sm_activity, uint32_t clock_mhz);

@@ -6,7 +6,10 @@
 #define PPM 1e6
 #define S   1e9
 
-/* Loads and latencies are of 1: this is beyond any, and no product of it with a gain overflows. */
+/*
+ * Measured values are loads and latencies relative to 1. No real one reaches this bound, and no
+ * product of it with a gain overflows.
+ */
 #define MEASURED_MAX 1e6
 
 const struct td_pid_params td_pid_muxflow = TD_PID_MUXFLOW;
@@ -21,8 +24,8 @@ static uint32_t clamp_ppm(const struct td_pid_params *params, double duty)
 }
 
 /*
- * Moves the integral by at most the output's bound, and not at all where the output is beyond the
- * bound already (anti-windup).
+ * Moves the integral by at most the output's range. Does not move it further where the output is at
+ * its bound already (anti-windup).
  */
 static double integrate(const struct td_pid_params *params, double duty, double step)
 {

@@ -34,11 +34,11 @@
 struct td_pid_params {
 	double set_point;
 	double kp;         /* duty (1 = all of the time) per unit of error */
-	double ki;         /* per unit of error and second */
-	double kd;         /* per unit of measurement per second */
-	uint32_t bias_ppm; /* the duty at no error and no history */
+	double ki;         /* duty per unit of error and second */
+	double kd;         /* duty per unit of measurement per second */
+	uint32_t bias_ppm; /* the duty at an error of 0 with no history */
 	uint32_t min_ppm, max_ppm;
-	uint64_t max_gap_ns; /* longer intervals count as this */
+	uint64_t max_gap_ns; /* a longer interval between samples counts as this */
 };
 
 /*
@@ -51,15 +51,15 @@ struct td_pid_params {
 	}
 extern const struct td_pid_params td_pid_muxflow;
 
-/* Zeroed: a controller that has seen nothing. */
+/* A zeroed struct is a controller that has seen no sample. */
 struct td_pid {
 	bool primed;
-	double integral; /* duty, 1 = all of the time */
+	double integral; /* share of the time, 1 = all of it */
 	double last_measured;
 	uint64_t last_ns;
 	uint32_t duty_ppm;
 };
 
-/* The duty until the next step, in ppm. */
+/* Returns the duty until the next step, in ppm. */
 uint32_t td_pid_step(
 	struct td_pid *pid, const struct td_pid_params *params, double measured, uint64_t now_ns);

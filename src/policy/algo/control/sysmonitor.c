@@ -1,4 +1,4 @@
-/* The state machine drawn in sysmonitor.h. */
+/* Implements the state machine drawn in sysmonitor.h. */
 #include "policy/algo/control/sysmonitor.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ static void forget_old(struct td_sysmonitor *monitor, uint64_t window_ns, uint64
 	while (old < monitor->entry_count && now_ns - monitor->entries_ns[old] >= window_ns)
 		old++;
 	if (old == 0 && monitor->entry_count == TD_SYSMONITOR_ENTRIES_MAX)
-		old = 1; /* the period has long reached its bound */
+		old = 1; /* the period is at its bound after so many doublings */
 	monitor->entry_count -= old;
 	memmove(monitor->entries_ns, monitor->entries_ns + old,
 		monitor->entry_count * sizeof(monitor->entries_ns[0]));

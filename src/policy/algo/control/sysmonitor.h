@@ -52,14 +52,16 @@ enum td_sysmonitor_state {
 	TD_SYSMONITOR_N,
 };
 
-/* "init", "healthy", "unhealthy", "overlimit", "disabled" */
+/* Returns "init", "healthy", "unhealthy", "overlimit" or "disabled". */
 const char *td_sysmonitor_name(enum td_sysmonitor_state state);
 
 #define TD_SYSMONITOR_ENTRIES_MAX 32
 
 struct td_sysmonitor_limits {
-	uint32_t utilisation_ppm, sm_activity_ppm, memory_ppm; /* reached: worse than this level */
-	uint32_t clock_mhz;                                    /* below: worse than this level */
+	/* A metric at or above its threshold has reached this level. */
+	uint32_t utilisation_ppm, sm_activity_ppm, memory_ppm;
+	/* A clock below this has reached this level. */
+	uint32_t clock_mhz;
 };
 
 struct td_sysmonitor_params {
@@ -71,15 +73,16 @@ struct td_sysmonitor_params {
 struct td_sysmonitor_metrics {
 	bool initialised, available;
 	uint32_t utilisation_ppm, sm_activity_ppm, memory_ppm;
-	uint32_t clock_mhz; /* 0: unknown, never bad */
+	uint32_t clock_mhz; /* 0: unknown, which counts as good */
 };
 
-/* Zeroed: INIT, no entries. */
+/* A zeroed struct is in INIT and has no entries. */
 struct td_sysmonitor {
 	enum td_sysmonitor_state state;
 	uint32_t entry_count;
-	uint64_t entries_ns[TD_SYSMONITOR_ENTRIES_MAX]; /* into OVERLIMIT, oldest first */
-	uint64_t until_ns;                              /* end of the period, in OVERLIMIT */
+	/* Times of entering OVERLIMIT, oldest first. */
+	uint64_t entries_ns[TD_SYSMONITOR_ENTRIES_MAX];
+	uint64_t until_ns; /* when the overlimit period ends */
 };
 
 /* Makes at most one transition and returns the state after it. */

@@ -36,7 +36,8 @@ uint32_t td_batch_tuner_propose(struct td_batch_tuner *tuner)
 	if (!tuner->count)
 		return 0;
 	if (!n) {
-		tuner->proposed = tuner->count / 2; /* no sample yet: all bounds are equal */
+		/* Without samples all bounds are equal: start in the middle. */
+		tuner->proposed = tuner->count / 2;
 		return tuner->batches[tuner->proposed];
 	}
 	beta = tuner->converged ? 0 : td_gp_beta(tuner->count, n);
@@ -50,7 +51,7 @@ void td_batch_tuner_observe(struct td_batch_tuner *tuner, double iteration_s)
 
 	if (tuner->converged || !tuner->count || !(iteration_s > 0) || !isfinite(iteration_s))
 		return;
-	/* The bound's minimum is where a sample is already, and this one confirms it. */
+	/* The bound is least at a batch that was sampled before, and this sample confirms it. */
 	tuner->converged = *tried > 0;
 	if (*tried < UINT8_MAX)
 		++*tried;

@@ -32,9 +32,9 @@ struct td_batch_tuner {
 	uint32_t count;
 	uint32_t batches[TD_BATCH_CANDIDATES_MAX];
 	double points[TD_BATCH_CANDIDATES_MAX][TD_GP_DIMENSIONS];
-	uint8_t tried[TD_BATCH_CANDIDATES_MAX]; /* times, up to 255 */
+	uint8_t tried[TD_BATCH_CANDIDATES_MAX]; /* how often each batch was sampled, up to 255 */
 	uint32_t iterations_max;                /* 25 in the paper */
-	uint32_t proposed;                      /* index */
+	uint32_t proposed;                      /* index of the batch last proposed */
 	bool converged;
 };
 
@@ -45,7 +45,7 @@ struct td_batch_tuner {
 int td_batch_tuner_init(struct td_batch_tuner *tuner, const uint32_t *batches, uint32_t count,
 	double share, uint32_t iterations_max);
 
-/* The batch to run with now: the next to try, or, once converged, the answer. */
+/* Returns the batch to run with now: the next one to try or, once converged, the answer. */
 uint32_t td_batch_tuner_propose(struct td_batch_tuner *tuner);
 
 /*

@@ -1,4 +1,4 @@
-/* Fits and evaluation of latency curves; see curve.h. */
+/* Fits and evaluates latency curves; see curve.h. */
 #include "policy/algo/fit/curve.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ static bool are_samples(const double *x, const double *y, uint32_t n, uint32_t l
 }
 
 struct scale {
-	double x, y; /* one over the range of each axis */
+	double x, y; /* 1 / (range of the axis) */
 };
 
 static struct scale axes(const double *x, const double *y, uint32_t n)
@@ -45,7 +45,7 @@ static double curvature(const double *x, const double *y, struct scale s)
 	return 2 * (ax * by - ay * bx) / (hypot(ax, ay) * hypot(bx, by) * hypot(ax + bx, ay + by));
 }
 
-/* Slope of the least-squares line through (x[knee], y[knee]) and the samples from..to. */
+/* Returns the slope of the least-squares line through (x[knee], y[knee]) and samples from..to. */
 static double slope_through(
 	const double *x, const double *y, uint32_t knee, uint32_t from, uint32_t to)
 {
@@ -139,8 +139,8 @@ double td_curve_mean_slope(const struct td_curve *curve)
 }
 
 /*
- * Returns the share at which the line from the knee reaches the limit from above: `from` where it
- * is below it already, NO_SHARE where it never is.
+ * Returns the smallest share in from..to at which the line from the knee is at most the limit;
+ * NO_SHARE if there is none.
  */
 static double smallest_on_line(
 	const struct td_curve *curve, double slope, double limit, double from, double to)

@@ -40,8 +40,9 @@ struct td_curve {
 	enum td_curve_form form;
 	union {
 		struct {
-			double knee_x, knee_y;          /* (Delta_0, l_0) */
-			double left_slope, right_slope; /* k_1, k_2; negative where share helps */
+			double knee_x, knee_y; /* the knee (Delta_0, l_0) */
+			/* k_1 and k_2; negative where a larger share lowers the latency. */
+			double left_slope, right_slope;
 		};
 		struct {
 			double a, b;
@@ -58,7 +59,7 @@ int td_curve_fit_piecewise(
 int td_curve_fit_hyperbola(
 	const double *x, const double *y, uint32_t n, struct td_curve *ret_curve);
 
-/* Latency at a share; never negative. */
+/* Returns the latency at a share, which is never negative. */
 double td_curve_at(const struct td_curve *curve, double share);
 
 /*
@@ -68,5 +69,7 @@ double td_curve_at(const struct td_curve *curve, double share);
  */
 double td_curve_mean_slope(const struct td_curve *curve);
 
-/* Smallest share in [min_share, 1] with a latency of at most limit; 2 if there is none. */
+/*
+ * Returns the smallest share in [min_share, 1] with a latency of at most limit; 2 if there is none.
+ */
 double td_curve_smallest_share(const struct td_curve *curve, double limit, double min_share);

@@ -47,7 +47,7 @@ static void solve_upper(const struct td_gp *gp, uint32_t n, double *z)
 	}
 }
 
-/* Appends the factor's row for sample i; the rows before it are there. */
+/* Appends the factor's row for sample i. The rows before it are valid. */
 static void append_row(struct td_gp *gp, uint32_t i)
 {
 	double *l = row(gp, i), rest = 1 + gp->kernel.noise;
@@ -57,7 +57,7 @@ static void append_row(struct td_gp *gp, uint32_t i)
 	solve_lower(gp, i, l);
 	for (uint32_t j = 0; j < i; j++)
 		rest -= l[j] * l[j];
-	/* Samples that coincide leave the noise; rounding may leave a little less. */
+	/* Two equal samples leave only the noise; rounding may leave a little less. */
 	l[i] = sqrt(fmax(rest, gp->kernel.noise / 2));
 }
 

@@ -30,11 +30,11 @@
 #define TD_GP_DIMENSIONS  2
 
 struct td_gp_kernel {
-	double length; /* in units of x; more than 0 */
-	double noise;  /* variance, of 1 = the targets' own; more than 0 */
+	double length; /* length scale of the kernel, in units of x; more than 0 */
+	double noise;  /* variance of the noise relative to the targets' variance; more than 0 */
 };
 
-/* Zeroed and given a kernel: no samples. */
+/* A zeroed struct with a kernel has no samples. */
 struct td_gp {
 	struct td_gp_kernel kernel;
 	uint32_t count;
@@ -42,22 +42,23 @@ struct td_gp {
 	double y[TD_GP_SAMPLES_MAX];
 	double mean, deviation;
 	double alpha[TD_GP_SAMPLES_MAX];
-	double factor[TD_GP_SAMPLES_MAX * (TD_GP_SAMPLES_MAX + 1) / 2]; /* lower, by rows */
+	/* Lower triangle, row by row. */
+	double factor[TD_GP_SAMPLES_MAX * (TD_GP_SAMPLES_MAX + 1) / 2];
 };
 
-/* Returns 0; -ENOSPC: full; -EINVAL: not finite. */
+/* Adds a sample. Returns 0; -ENOSPC: full; -EINVAL: a number is not finite. */
 int td_gp_add(struct td_gp *gp, const double *x, double y);
 
-/* Mean and variance at x, in the targets' unit (and its square). */
+/* Writes mean and variance at x, in the targets' unit (and its square). */
 void td_gp_predict(const struct td_gp *gp, const double *x, double *ret_mean, double *ret_variance);
 
-/* Log marginal likelihood of the scaled targets. */
+/* Returns the log marginal likelihood of the scaled targets. */
 double td_gp_log_likelihood(const struct td_gp *gp);
 
-/* Takes the length of the greatest likelihood, the first one among equals; O(count n^3). */
+/* Sets the length with the greatest likelihood, the first one among equals. Takes O(count n^3). */
 void td_gp_choose_length(struct td_gp *gp, const double *lengths, uint32_t count);
 
-/* beta_n of Eq. 3, clamped at 0. */
+/* Returns beta_n of Eq. 3, clamped at 0. */
 double td_gp_beta(uint32_t candidates, uint32_t iteration);
 
 /*

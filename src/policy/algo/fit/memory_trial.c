@@ -1,4 +1,4 @@
-/* Trial and error; see memory_trial.h. */
+/* Divides memory by trial and error; see memory_trial.h. */
 #include "policy/algo/fit/memory_trial.h"
 
 #include <errno.h>
@@ -90,7 +90,7 @@ static uint64_t above_floor(
 	return trial->limit_bytes[i] > floor_bytes ? trial->limit_bytes[i] - floor_bytes : 0;
 }
 
-/* Gives the job all that it lacks, from the others. */
+/* Gives one job all memory that it lacks, taken from the other jobs. */
 static bool fill(
 	struct td_memory_trial *trial, const struct td_memory_trial_job *jobs, uint32_t receiver)
 {
@@ -103,7 +103,8 @@ static bool fill(
 		return false;
 	for (uint32_t i = 0; i < trial->count && taken < lacks; i++) {
 		uint64_t above = i != receiver ? above_floor(trial, jobs, i) : 0;
-		uint64_t share = scale(above, lacks, spare) + 8192; /* what scale() rounds off */
+		/* 8192 makes up for what scale() rounds off. */
+		uint64_t share = scale(above, lacks, spare) + 8192;
 
 		share = td_min_u64(share, td_min_u64(above, lacks - taken));
 		trial->limit_bytes[i] -= share;
@@ -139,7 +140,7 @@ static void next_change(struct td_memory_trial *trial, const struct td_memory_tr
 	trial->settled = trial->chunk_bytes < params->chunk_min_bytes || !trial->chunk_bytes;
 }
 
-/* Starts a trial with the next change that changes anything. */
+/* Starts a trial with the next change that moves any memory. */
 static void try_change(struct td_memory_trial *trial, const struct td_memory_trial_params *params,
 	const struct td_memory_trial_job *jobs)
 {
@@ -157,7 +158,7 @@ static void try_change(struct td_memory_trial *trial, const struct td_memory_tri
 	}
 }
 
-/* Sum of the speeds; negative if one of them is not known. */
+/* Returns the sum of the speeds; negative if one of them is not known. */
 static double measure(const struct td_memory_trial_job *jobs, uint32_t count)
 {
 	double sum = 0;

@@ -40,27 +40,28 @@ struct td_memory_trial_job {
 	uint64_t demand_bytes;
 	uint64_t floor_bytes;
 	/*
-	 * The speed over the last window, where 1 is the speed with all of its memory. Negative:
-	 * not known, so the window is lost.
+	 * The speed over the last window, where 1 is the speed with all of the job's memory.
+	 * Negative: not known, and the window does not count.
 	 */
 	double speed;
 };
 
 struct td_memory_trial_params {
 	uint64_t chunk_min_bytes; /* more than 0 */
-	double margin;            /* of the aggregate, more than 0: what a move must gain */
+	double margin;            /* part of the aggregate that a move must gain; more than 0 */
 };
 
-/* Zeroed: has seen no job. */
+/* A zeroed struct has seen no job. */
 struct td_memory_trial {
 	uint32_t count;
 	uint32_t ids[TD_MEMORY_TRIAL_JOBS_MAX];
 	uint64_t demand_bytes[TD_MEMORY_TRIAL_JOBS_MAX];
 	uint64_t limit_bytes[TD_MEMORY_TRIAL_JOBS_MAX];
 	uint64_t capacity_bytes, chunk_bytes;
-	double aggregate; /* of the limits without the trial; negative: not measured yet */
+	double aggregate; /* sum of the speeds under kept_bytes; negative: not measured yet */
 	bool trying, settled;
-	uint32_t change, failures; /* the change on trial; changes failed in a row at this size */
+	/* The change on trial; how many failed in a row at this chunk size. */
+	uint32_t change, failures;
 	uint64_t kept_bytes[TD_MEMORY_TRIAL_JOBS_MAX]; /* the limits without the trial */
 };
 

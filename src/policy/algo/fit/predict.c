@@ -1,4 +1,4 @@
-/* Linear, MLP, forest, SVR; see predict.h. */
+/* Evaluates linear models, MLPs, forests and SVRs; see predict.h. */
 #include "policy/algo/fit/predict.h"
 
 #include <errno.h>
@@ -20,7 +20,9 @@ typedef double pair_of_doubles __attribute__((vector_size(2 * sizeof(double))));
 
 #define ROWS 4u
 
-/* Products of some rows with x, four sums each: one alone waits for each addition. */
+/*
+ * Multiplies some rows with x, with four sums per row: a single sum would wait for each addition.
+ */
 static inline __attribute__((always_inline)) void multiply(
 	const double *rows, uint32_t count, const double *x, uint32_t n, double *ret)
 {

@@ -51,21 +51,21 @@ struct td_tree_node {
 struct td_predictor {
 	enum td_predictor_form form;
 	uint32_t inputs;
-	const double *shift, *scale; /* inputs each */
+	const double *shift, *scale; /* `inputs` numbers each */
 	double target_shift, target_scale;
 	/*
-	 * linear: weights, then bias; MLP: per layer weights[out][in], then biases; SVR:
-	 * coefficients
+	 * Linear: weights, then the bias. MLP: weights[out][in] of each layer, then its biases.
+	 * SVR: the coefficients.
 	 */
 	const double *coefficients;
 	uint64_t coefficient_count;
-	/* MLP: outputs of each layer, the last one 1 */
+	/* Used by MLP only: the outputs of each layer; the last layer has 1. */
 	uint32_t layers, widths[TD_PREDICT_LAYERS_MAX];
-	/* forest */
+	/* Used by forest only. */
 	const struct td_tree_node *nodes;
 	const uint32_t *roots;
 	uint32_t node_count, tree_count;
-	/* SVR */
+	/* Used by SVR only. */
 	const double *vectors; /* coefficient_count x inputs, standardised */
 	double gamma, rho;
 };
@@ -76,7 +76,9 @@ struct td_predictor {
  */
 int td_predictor_check(const struct td_predictor *predictor);
 
-/* x: `inputs` numbers. The predictor has been checked. */
+/*
+ * Returns the prediction for x, which has `inputs` numbers. td_predictor_check() has accepted it.
+ */
 double td_predict(const struct td_predictor *predictor, const double *x);
 
 /*

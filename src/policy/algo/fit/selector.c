@@ -1,4 +1,4 @@
-/* Least slope; see selector.h. */
+/* Chooses the device with the least slope; see selector.h. */
 #include "policy/algo/fit/selector.h"
 
 #include <math.h>

@@ -26,17 +26,17 @@
 #define TD_SELECTOR_TASKS_MAX 3
 #define TD_SELECTOR_BATCHES   6
 
-/* 16, 32, ..., 512 */
+/* The batches are 16, 32, ..., 512. */
 extern const uint32_t td_selector_batches[TD_SELECTOR_BATCHES];
 
 struct td_selector_device {
-	uint32_t service; /* index into the scores */
-	uint32_t tasks;   /* training tasks on it */
+	uint32_t service; /* index of its service in `scores` */
+	uint32_t tasks;   /* number of training tasks on it */
 	bool accepts;
 	uint64_t free_bytes;
 };
 
-/* Mean magnitude of the slopes over the curves of all batches. */
+/* Returns the mean magnitude of the slopes over the curves of all batches. */
 double td_selector_score(const struct td_curve *curves, uint32_t count);
 
 /*

@@ -1,4 +1,4 @@
-/* Shares under a latency objective, and MuxFlow's complement; see slo_share.h. */
+/* Finds shares under a latency objective, and MuxFlow's complement; see slo_share.h. */
 #include "policy/algo/fit/slo_share.h"
 
 #include <math.h>

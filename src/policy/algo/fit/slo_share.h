@@ -31,9 +31,9 @@ struct td_slo {
 	double objective_s; /* P99 latency from arrival to answer */
 	double rate_per_s;  /* W; 0: no requests */
 	uint32_t batch;     /* b, 1 and more */
-	double load_max;    /* 0.8: share of the time that the service may be busy */
-	double headroom;    /* 0.1: added to the smallest share */
-	double share_min;   /* what MPS can give at least, 0.01 */
+	double load_max;    /* longest part of the time that the service may be busy: 0.8 */
+	double headroom;    /* added to the smallest share: 0.1 */
+	double share_min;   /* the smallest share that MPS can give: 0.01 */
 };
 
 /*
@@ -49,16 +49,16 @@ double td_slo_latency_limit_s(const struct td_slo *slo);
 int td_slo_smallest_share(
 	const struct td_slo *slo, const struct td_curve *curve, double *ret_share);
 
-/* Mudi: re-tune when the rate has changed by more than half since it was tuned. */
+/* Tells whether Mudi tunes again: the rate has changed by more than half since the last tuning. */
 bool td_slo_must_retune(double tuned_rate_per_s, double rate_per_s);
 
 struct td_dynamic_sm {
-	uint32_t floor_ppm, ceiling_ppm; /* what offline work gets at least and at most */
+	uint32_t floor_ppm, ceiling_ppm; /* least and most for offline work */
 	uint32_t reserve_ppm;            /* kept free for bursts of the online workload */
-	uint32_t grain_ppm;              /* MPS gives whole percents: 10,000 */
+	uint32_t grain_ppm;              /* step of the share: MPS gives whole percents, 10,000 */
 };
 
-/* floor 10 %, ceiling 100 %, no reserve, whole percents. */
+/* The floor is 10 %, the ceiling 100 %, nothing is reserved, and shares are whole percents. */
 #define TD_DYNAMIC_SM_DEFAULT                                                                      \
 	{                                                                                          \
 		.floor_ppm = 100000, .ceiling_ppm = 1000000, .grain_ppm = 10000                    \

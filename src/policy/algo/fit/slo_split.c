@@ -1,4 +1,4 @@
-/* A service's share by model and by feedback; see slo_split.h. */
+/* Finds a service's share by a model and by feedback; see slo_split.h. */
 #include "policy/algo/fit/slo_split.h"
 
 #include <math.h>
@@ -12,11 +12,11 @@
 #define GROW      1.15
 #define SHRINK    0.93
 /*
- * Jobs beside a service without a cap get a part of the time where this share of the SMs is too
- * much for it.
+ * Jobs beside a service without a cap run only part of the time (duty) if even this share of the
+ * SMs is too much for the service.
  */
 #define GUESTS     0.25
-#define SHARE_MOST (1 - GUESTS) /* of a capped service */
+#define SHARE_MOST (1 - GUESTS) /* largest share of a service that has a cap */
 #define ROOM_FIRST (GUESTS / 2)
 #define ROOM_MIN   (GUESTS * 0.02)
 
@@ -36,14 +36,17 @@ static void give_room(struct td_slo_split *split, double room)
 	split->duty = fmin(1, room / GUESTS);
 }
 
-/* The service has all SMs, the others a quarter of them in half of the time at first. */
+/* Gives the service all SMs. The jobs beside it start with this room; see td_slo_split. */
 static void uncap(struct td_slo_split *split, double room)
 {
 	split->share = 1;
 	give_room(split, room);
 }
 
-/* Decides by the latency alone: the curve says less about the load than P99 will. */
+/*
+ * Tells whether the service would hold its objective alone, by the latency curve. The load is not
+ * checked, because the measured P99 tells more about it.
+ */
 static bool alone_holds(const struct td_slo_split *split)
 {
 	double fill_s = (split->batch - 1) / split->rate_per_s;
@@ -70,7 +73,8 @@ void td_slo_split_begin(struct td_slo_split *split, const struct td_curve *curve
 			td_curve_smallest_share(&curves[k], limit / split->factor, SHARE_MIN);
 
 		/*
-		 * Not even the whole GPU holds this batch; choose the batch that lacks the least.
+		 * Not even the whole GPU holds the objective with this batch; choose the batch that
+		 * is closest.
 		 */
 		if (share > 1)
 			share = limit > 0 ? 1 + td_curve_at(&curves[k], 1) / limit : INFINITY;
@@ -96,13 +100,16 @@ static void learn(struct td_slo_split *split)
 		split->factor = fmin(fmax(td_slo_latency_limit_s(&slo) / alone, 1), 20);
 }
 
-/* Returns how much further the line from `held` with this rise reaches before the limit. */
+/* Returns how far the room can grow from `held` until a line with this rise reaches the limit. */
 static double reach(double limit, double held, double rise)
 {
 	return rise > 0 ? fmax(0, limit - held) / rise : INFINITY;
 }
 
-/* Room at which the line through the two points reaches the limit of latency or of load. */
+/*
+ * Returns how far the room can grow from `held` until the line through both points reaches the
+ * limit of latency or of load.
+ */
 static double reach_either(const struct td_slo_split *split, const struct td_slo_seen *held,
 	const struct td_slo_seen *other)
 {
@@ -129,8 +136,8 @@ static double try_room(const struct td_slo_split *split)
 }
 
 /*
- * Tries a split that holds under a cap without the cap. The jobs keep their share, and get more if
- * P99 allows it.
+ * Tries a split without the cap, under which it has held. The jobs keep their share, and get more
+ * later if P99 allows it.
  */
 static bool try_uncapped(struct td_slo_split *split)
 {
@@ -142,7 +149,7 @@ static bool try_uncapped(struct td_slo_split *split)
 	return true;
 }
 
-/* Restores the cap: the service misses its objective without it. */
+/* Restores the cap, because the service missed its objective without it. */
 static void cap_again(struct td_slo_split *split)
 {
 	split->share = split->capped;
@@ -152,7 +159,7 @@ static void cap_again(struct td_slo_split *split)
 	split->grown = true;
 }
 
-/* True: changed. */
+/* Moves the room to the next value to try. Returns true if it has changed. */
 static bool move_room(struct td_slo_split *split, double p99_s, double busy)
 {
 	const struct td_slo_seen seen = {split->room, p99_s, busy};
@@ -179,7 +186,10 @@ static bool move_room(struct td_slo_split *split, double p99_s, double busy)
 	return true;
 }
 
-/* A batch takes alpha + beta / share, so a latency falls by no more than the share grows. */
+/*
+ * Raises the share in proportion to the excess of P99, or by a least factor. A batch takes alpha +
+ * beta / share, so the latency falls by no more than the share grows.
+ */
 static bool grow(struct td_slo_split *split, double p99_s)
 {
 	double lacks = p99_s / (HIGH * split->objective_s);
@@ -193,8 +203,8 @@ static bool grow(struct td_slo_split *split, double p99_s)
 }
 
 /*
- * Shrinks the share. A queue shows little before it grows without end, so the bound is how busy the
- * service is: at most in inverse proportion to the share.
+ * Shrinks the share. Latency hardly shows a queue before it grows without end, so the bound is how
+ * busy the service is; that grows at most in inverse proportion to the share.
  */
 static bool shrink(struct td_slo_split *split, double busy)
 {

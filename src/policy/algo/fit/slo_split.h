@@ -52,23 +52,23 @@
 
 struct td_slo_split {
 	uint32_t batch;
-	double share, guest_share, duty; /* duty, guest_share: of the jobs together */
+	double share, guest_share, duty; /* guest_share and duty are for all jobs together */
 	bool paused;
-	/* of the search */
+	/* The inputs of the search. */
 	double objective_s, rate_per_s, factor;
-	const struct td_curve *curve; /* of the batch, alone; the caller's */
+	const struct td_curve *curve; /* curve of the chosen batch alone; the caller owns it */
 	uint32_t rounds;
 	bool grown;
-	double capped; /* the share that held under a cap, before trying without; 0: none yet */
+	double capped; /* the share that held under a cap, before the try without it; 0: none yet */
 	/*
-	 * The room is guest_share x duty beside a service without a cap, and 0 under a cap. A room
-	 * of 0 below means that it was not seen yet.
+	 * The room is guest_share x duty beside a service without a cap, and 0 under a cap. In the
+	 * three records below a room of 0 means that nothing was recorded.
 	 */
 	double room;
 	struct td_slo_seen {
 		double room, p99_s, busy;
 	} held, before,
-		missed; /* the most that has held, the one before it, the last that has not */
+		missed; /* the largest room that held, the one before it, the last that did not */
 };
 
 /*
