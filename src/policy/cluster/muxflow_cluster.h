@@ -11,10 +11,10 @@
 #include "policy/algo/fit/predict.h"
 #include "policy/algo/fit/slo_share.h"
 
-/* A dry run's figures, each of 1 but the time. */
+/* The figures of a run alone, as parts of 1, and its time. */
 struct td_muxflow_profile {
 	double utilisation, sm_activity, sm_occupancy;
-	double alone_s; /* per step or request, without company */
+	double alone_s; /* seconds per step or request, without other jobs */
 };
 
 /*
@@ -27,18 +27,20 @@ void td_muxflow_inputs(const struct td_muxflow_profile *online,
 	double inputs[TD_MUXFLOW_INPUTS]);
 
 struct td_muxflow_cluster {
-	const struct td_muxflow_profile *online; /* kinds, or one per GPU */
-	const bool *accepts;                     /* of each: NULL: all */
-	const uint32_t *online_counts;           /* GPUs of each kind; NULL: one each */
+	/* One entry per kind, or per GPU without online_counts. */
+	const struct td_muxflow_profile *online;
+	/* Whether each entry takes offline work; NULL: all do. */
+	const bool *accepts;
+	const uint32_t *online_counts; /* number of GPUs of each kind; NULL: one each */
 	uint32_t online_count;
 	const struct td_muxflow_profile *offline;
 	const uint32_t *offline_counts;
 	uint32_t offline_count;
-	const struct td_predictor *predictor; /* of TD_MUXFLOW_INPUTS inputs */
+	const struct td_predictor *predictor; /* has TD_MUXFLOW_INPUTS inputs */
 	const struct td_dynamic_sm *sm;
 };
 
-/* weights: online_count x offline_count floats. */
+/* Writes the weights of all pairs: online_count x offline_count floats. */
 void td_muxflow_weigh(const struct td_muxflow_cluster *cluster, float *weights);
 
 /*

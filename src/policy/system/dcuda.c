@@ -27,7 +27,10 @@ static bool is_any_overloaded(const struct td_dcuda_params *params,
 	return false;
 }
 
-/* The slices of one GPU. */
+/*
+ * Sets which applications of one GPU run in the present slice, and their priorities. All run if the
+ * GPU is not overloaded.
+ */
 static void slice(const struct td_dcuda_params *params, const struct td_balance_app *apps,
 	uint32_t count, uint32_t gpu, uint64_t now_ns, struct td_dcuda_plan *plan)
 {

@@ -34,7 +34,7 @@
 struct td_dcuda_params {
 	struct td_balance_params balance;
 	double group_slack;
-	bool compact; /* energy */
+	bool compact; /* also move applications together, to save energy */
 };
 
 extern const struct td_dcuda_params td_dcuda_default;
@@ -42,9 +42,9 @@ extern const struct td_dcuda_params td_dcuda_default;
 struct td_dcuda_plan {
 	uint32_t moves;
 	struct td_balance_move move[TD_DCUDA_APPS_MAX];
-	bool runs[TD_DCUDA_APPS_MAX]; /* in this slice */
+	bool runs[TD_DCUDA_APPS_MAX]; /* whether each application runs in this slice */
 	uint32_t
-		priority[TD_DCUDA_APPS_MAX]; /* 0 is the highest, among those that run on its GPU */
+		priority[TD_DCUDA_APPS_MAX]; /* among those that run on its GPU; 0 is the highest */
 };
 
 /*

@@ -28,11 +28,11 @@ struct group {
 	bool runs, paused;
 };
 
-/* Scratch of a step; nothing persists. */
+/* Scratch of one step; nothing is kept. */
 struct dcuda {
 	struct td_balance_app apps[TD_CLIENT_MAX];
 	struct td_dcuda_plan plan;
-	struct group groups[TD_CLIENT_MAX]; /* by first client */
+	struct group groups[TD_CLIENT_MAX]; /* entries by a group's first client */
 	uint16_t first[TD_CLIENT_MAX];
 };
 
@@ -61,7 +61,7 @@ static void list_apps(struct dcuda *dcuda, const struct td_view *view)
  */
 static bool set_gates(struct dcuda *dcuda, const struct td_view *view, struct td_plan *plan)
 {
-	uint64_t waited_for = 0; /* GPUs, a bit each */
+	uint64_t waited_for = 0; /* one bit per GPU */
 
 	for (uint32_t c = 0; c < view->client_count; c++) {
 		struct group *group = &dcuda->groups[dcuda->first[c]];

@@ -36,7 +36,7 @@ static uint32_t least_batch(const struct td_mudi_service *service)
 	return service->batch_min ? service->batch_min : TD_MUDI_BATCH_MIN;
 }
 
-/* There are as many candidates as the tuner can have. */
+/* Returns the largest batch to try: the tuner takes TD_BATCH_CANDIDATES_MAX of them at most. */
 static uint32_t largest_batch(const struct td_mudi_service *service)
 {
 	uint32_t most = least_batch(service) + TD_BATCH_CANDIDATES_MAX - 1;
@@ -46,7 +46,7 @@ static uint32_t largest_batch(const struct td_mudi_service *service)
 	return service->batch_max < most ? service->batch_max : most;
 }
 
-/* Batches that hold the objective with a share. */
+/* Lists the batches that hold the objective with this share. Returns their number. */
 static uint32_t list_candidates(const struct td_mudi_service *service,
 	const double layers[TD_MUDI_LAYERS], struct td_slo slo, double share, uint32_t *batches)
 {
@@ -70,7 +70,9 @@ static struct td_slo within_margin(const struct td_mudi_device *device)
 	return slo;
 }
 
-/* A search at a share; false: no batch holds the objective with it. */
+/*
+ * Starts a search of the batch at a share. Returns false if no batch holds the objective with it.
+ */
 static bool search(struct td_mudi_device *device, const struct td_mudi_service *service,
 	const double layers[TD_MUDI_LAYERS], double share)
 {
@@ -94,7 +96,7 @@ void td_mudi_begin(struct td_mudi_device *device, const struct td_mudi_service *
 		(void)search(device, service, layers, device->share_fixed);
 		return;
 	}
-	/* A larger share than the cut-off gains little, but it may suffice. */
+	/* A share above the cut-off gains little, but may be needed. */
 	if (!search(device, service, layers, largest_cutoff(service, layers)) &&
 		!search(device, service, layers, TD_MUDI_SHARE_MAX))
 		device->share = 1;
@@ -147,7 +149,7 @@ bool td_mudi_fits(const struct td_mudi_service *service, const double layers[TD_
 	return false;
 }
 
-/* The smallest share that holds the objective with the batch that was found. */
+/* Sets the smallest share that holds the objective with the batch found. */
 static void scale_share(struct td_mudi_device *device, const struct td_mudi_service *service,
 	const double layers[TD_MUDI_LAYERS])
 {

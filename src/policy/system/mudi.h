@@ -55,15 +55,15 @@ uint32_t td_mudi_assign(const struct td_mudi_service *services, uint32_t service
 
 struct td_mudi_device {
 	struct td_batch_tuner tuner;
-	struct td_slo slo; /* with the rate that it was tuned for */
+	struct td_slo slo; /* its rate is the one that was tuned for */
 	uint32_t batch;
 	double share;
 	/*
-	 * The part of the objective to tune for; 0: 1, no miss yet. The caller sets it to what was
-	 * learnt of such a company.
+	 * The part of the objective to tune for; 0 means 1, as long as the objective was never
+	 * missed. The caller sets it to what was learnt for the same tasks.
 	 */
 	double margin;
-	/* The share that the service was started with and keeps; 0: it can have another one. */
+	/* The share that the service was started with and keeps; 0: it can get another one. */
 	double share_fixed;
 	bool paused, tuned, keeps_share;
 };
@@ -73,15 +73,15 @@ struct td_mudi_device {
 #define TD_MUDI_ITERATIONS 25u
 #define TD_MUDI_SHARE_MAX  0.9
 
-/* A task has come: starts a tuning. slo->batch is not used. */
+/* Starts a tuning because a task has come. slo->batch is not used. */
 void td_mudi_begin(struct td_mudi_device *device, const struct td_mudi_service *service,
 	const double layers[TD_MUDI_LAYERS], const struct td_slo *slo);
 
-/* The rate has moved: starts a tuning from the batch in force. */
+/* Starts a tuning from the present batch because the rate has changed. */
 void td_mudi_rescale(struct td_mudi_device *device, const struct td_mudi_service *service,
 	const double layers[TD_MUDI_LAYERS], const struct td_slo *slo);
 
-/* The objective was seen to be missed under what was tuned: starts a tuning for less of it. */
+/* Starts a tuning for a smaller part of the objective, because the objective was missed. */
 void td_mudi_miss(struct td_mudi_device *device, const struct td_mudi_service *service,
 	const double layers[TD_MUDI_LAYERS]);
 
@@ -89,6 +89,9 @@ void td_mudi_miss(struct td_mudi_device *device, const struct td_mudi_service *s
 bool td_mudi_fits(const struct td_mudi_service *service, const double layers[TD_MUDI_LAYERS],
 	const struct td_slo *slo);
 
-/* The task's iteration time under the present batch; true: batch or share have changed. */
+/*
+ * Takes the task's iteration time under the present batch. Returns true if batch or share have
+ * changed.
+ */
 bool td_mudi_observe(struct td_mudi_device *device, const struct td_mudi_service *service,
 	const double layers[TD_MUDI_LAYERS], double iteration_s);

@@ -28,7 +28,7 @@
 
 struct gpu {
 	struct td_mudi_device device;
-	uint64_t key; /* of the service and the tasks that it was tuned for; 0: none */
+	uint64_t key; /* hash of the service and the tasks of the last tuning; 0: none */
 	uint64_t steps, tuned_ns;
 	bool skip;
 };
@@ -38,7 +38,7 @@ struct mudi {
 	struct gpu gpus[TD_GPU_MAX];
 };
 
-/* FNV-1a over the ids; never 0. */
+/* Returns the FNV-1a hash of the ids of service and tasks; never 0. */
 static uint64_t key_of(const struct td_colocation *here, const struct td_view *view)
 {
 	uint64_t key = 14695981039346656037u ^ view->clients[here->service].id;
@@ -77,7 +77,10 @@ static void restart(struct gpu *gpu, const struct td_client_view *task, uint64_t
 	gpu->skip = true;
 }
 
-/* P99 is of a window: it tells of what was tuned once that has been in force for so long. */
+/*
+ * Tells whether P99 exceeds the objective. P99 is of a window, so the present tuning must have been
+ * in force for as long.
+ */
 static bool is_missed(const struct gpu *gpu, const struct td_client_view *client, uint64_t now_ns)
 {
 	return gpu->device.tuned && now_ns - gpu->tuned_ns >= P99_WINDOW_NS &&
@@ -129,8 +132,8 @@ static bool has_shares_changed(const struct td_view *view, const struct td_clien
 }
 
 /*
- * Sets the share that the service keeps, and admits the tasks that fit beside it, first come first
- * served. False: the service has no share, or nobody fits.
+ * Sets the share that the service keeps, and admits the tasks that fit beside it, in order of
+ * arrival. Returns false if the service has no share, or no task fits.
  */
 static bool fix_share(struct gpu *gpu, struct td_colocation *here, const struct td_view *view)
 {
@@ -152,7 +155,10 @@ static bool fix_share(struct gpu *gpu, struct td_colocation *here, const struct 
 	return client->sm_share_ppm && fit;
 }
 
-/* Training that starts now gets all that the service leaves, and runs when that is free. */
+/*
+ * Tells that training which starts now gets all that the service leaves, and is accepted if no
+ * other task has that.
+ */
 static struct td_gpu_verdict judge(const struct td_colocation *here, const struct td_view *view)
 {
 	const struct td_client_view *client = &view->clients[here->service];

@@ -26,7 +26,10 @@ static uint32_t smooth(uint32_t mean, uint32_t sample, double part)
 	return (uint32_t)(mean + ((double)sample - mean) * part + 0.5);
 }
 
-/* The clock is not known in a sample that has none, and the mean begins anew after that. */
+/*
+ * Updates the means of the figures. A sample without a clock has a mean without a clock; the
+ * clock's mean then begins anew.
+ */
 static const struct td_sysmonitor_metrics *find_mean(struct td_muxflow_gpu *gpu, uint64_t smooth_ns,
 	const struct td_sysmonitor_metrics *metrics, uint64_t now_ns)
 {

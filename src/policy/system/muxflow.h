@@ -39,29 +39,29 @@ struct td_muxflow_params {
 	struct td_sysmonitor_params monitor;
 	struct td_dynamic_sm sm;
 	struct td_health_params health;
-	uint32_t memory_quota_ppm; /* of the GPU, for offline work: 40 % */
+	uint32_t memory_quota_ppm; /* part of the memory that offline work may have: 40 % */
 	/*
-	 * SysMonitor sees means over about this long, so that a step of the load that the duty
-	 * makes up for evicts nobody; 0: it sees each sample.
+	 * SysMonitor gets means over about this time, so that a step of the load that the duty soon
+	 * makes up for evicts nobody; 0: it gets each sample.
 	 */
 	uint64_t smooth_ns;
 };
 
 /*
- * A T4: clock threshold 1,005 MHz, its clock under load (the paper's parameters are "empirically
- * selected"), a_L 4, a_H 0.2.
+ * Values for a T4: clock threshold 1,005 MHz, which is its clock under load, a_L 4, a_H 0.2. The
+ * paper calls its own values "empirically selected".
  */
 extern const struct td_muxflow_params td_muxflow_t4;
 
 struct td_muxflow_gpu {
 	struct td_sysmonitor_metrics mean;
-	uint64_t mean_ns; /* when that was updated; 0: there is none */
+	uint64_t mean_ns; /* when `mean` was updated; 0: never */
 	struct td_pid pid;
 	struct td_sysmonitor monitor;
 };
 
 struct td_muxflow_output {
-	double load; /* U_GPU */
+	double load; /* U_GPU of the last step */
 	uint32_t duty_ppm;
 	bool accepts, evict;
 };

@@ -26,19 +26,19 @@
 #include "policy/node/sms.h"
 #include "policy/system/muxflow.h"
 
-#define PERIOD_NS 10000000ull   /* "milliseconds" (4.1) */
-#define SMOOTH_NS 1000000000ull /* of the figures that SysMonitor sees */
+#define PERIOD_NS 10000000ull   /* the paper says "milliseconds" (4.1) */
+#define SMOOTH_NS 1000000000ull /* time constant of the means that SysMonitor gets */
 /*
- * The activity is a mean over a tenth of a second. With these gains a step of the load is settled
- * after four of these means where offline work of all of the time adds 1 to the load; for work
- * that adds less they are divided by what it adds, or by GAIN_MIN if that is more.
+ * The activity is a mean over a tenth of a second. If offline work with the whole duty adds 1 to
+ * the load, these gains settle a step of the load after four such means. If it adds less, the gains
+ * are divided by what it adds, but at least by GAIN_MIN.
  */
 #define KP       0.2
 #define KI       8.0
 #define GAIN_MIN 0.2
 #define FIGURES  (TD_HAS(SM_ACTIVITY) | TD_HAS(UTILISATION))
 
-/* The load that offline work adds per duty, as it was seen last; 0: not yet. */
+/* The load that offline work adds per duty, as last measured; 0: not measured yet. */
 struct gain {
 	double gain, duty_sum;
 	uint32_t offline_ppm, steps;
@@ -50,11 +50,11 @@ struct muxflow {
 	struct td_health health[TD_GPU_MAX];
 };
 
-/* The jobs on one GPU. */
+/* The jobs on one GPU, gathered at each step. */
 struct present {
 	bool online, offline;
-	uint32_t offline_ppm; /* activity; 0 where it is not known */
-	uint32_t left_ppm;    /* of the SMs, for offline work; 0: there is no bound */
+	uint32_t offline_ppm; /* SM activity of the offline work; 0: not known */
+	uint32_t left_ppm;    /* SMs for offline work; 0: no bound */
 	struct td_muxflow_params params;
 	enum td_health_state health;
 	struct td_muxflow_output output;
@@ -83,8 +83,8 @@ static struct present find_present(const struct td_view *view, uint32_t gpu)
 }
 
 /*
- * Those of td_muxflow_t4, with its clocks as parts of 1,590 MHz. A utilisation of 100 % evicts
- * nobody: it is what one program that is always busy makes of any GPU.
+ * The values of td_muxflow_t4, with its clocks relative to 1,590 MHz. A utilisation of 100 % evicts
+ * nobody, because any program that is always busy has it.
  */
 static const struct td_muxflow_options defaults = {
 	.healthy = {900000, 850000, 850000, 566000},
@@ -104,8 +104,8 @@ static struct td_sysmonitor_limits limits_of(const struct td_monitor_level *leve
 }
 
 /*
- * Updates what offline work adds to the load per duty: its activity, which is a mean over a window
- * of the meter, by the mean duty in that window. A new value means that a window is over.
+ * Updates the load that offline work adds per duty: its activity, a mean over a window of the
+ * meter, divided by the mean duty in that window. A new value of the activity ends a window.
  */
 static void find_gain(struct gain *gain, uint32_t offline_ppm, uint32_t duty_ppm)
 {
@@ -160,7 +160,7 @@ static struct td_health_metrics health_metrics_of(const struct td_gpu_view *gpu)
 	};
 }
 
-/* Nothing is to run there: SysMonitor's DISABLED. */
+/* Tells whether the GPU's health lets no work run there; SysMonitor's state is then DISABLED. */
 static bool is_out(enum td_health_state health)
 {
 	return health != TD_HEALTH_STARTING && health != TD_HEALTH_GOOD;
@@ -193,7 +193,7 @@ static bool is_running(const struct td_view *view, uint32_t gpu)
 	return false;
 }
 
-/* Without figures the controllers stand still and so does offline work. */
+/* Steps the controllers of a GPU. Without figures they stand still, and offline work is stopped. */
 static struct td_muxflow_output control(struct td_muxflow_gpu *muxflow,
 	const struct td_gpu_view *gpu, const struct present *present, uint64_t now_ns)
 {
@@ -226,7 +226,7 @@ static void grant_offline(
 	grant->limit_bytes = gpu->capacity_bytes / TD_PPM * present->params.memory_quota_ppm;
 }
 
-/* Evictions first, since they make room; then restarts by class, the online jobs first. */
+/* Adds the actions: evictions first, since they make room; then restarts, online jobs first. */
 static void act(const struct td_view *view, const struct present *present, struct td_plan *plan)
 {
 	for (uint32_t c = 0; c < view->client_count; c++) {

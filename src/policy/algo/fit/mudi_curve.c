@@ -32,7 +32,7 @@ double td_mudi_score(const struct td_mudi_service *service, const double layers[
 		memcpy(inputs[b], layers, TD_MUDI_LAYERS * sizeof(double));
 		inputs[b][TD_MUDI_LAYERS] = log2(td_selector_batches[b]);
 	}
-	/* Only the slopes count: the knees need not be predicted. */
+	/* The score needs only the slopes, so the knees are not predicted. */
 	td_predict_many(service->left_slope, inputs[0], TD_SELECTOR_BATCHES, left);
 	td_predict_many(service->right_slope, inputs[0], TD_SELECTOR_BATCHES, right);
 	for (uint32_t b = 0; b < TD_SELECTOR_BATCHES; b++)

@@ -9,21 +9,24 @@
 #include "policy/algo/fit/predict.h"
 
 /*
- * Counts of layers: conv, linear, activations, embeddings, encoder, decoder, flatten, batch norm,
- * fc, pooling, other.
+ * The inputs count the layers by kind: conv, linear, activations, embeddings, encoder, decoder,
+ * flatten, batch norm, fc, pooling, other.
  */
 #define TD_MUDI_LAYERS 11
-#define TD_MUDI_INPUTS (TD_MUDI_LAYERS + 1) /* and log2 of the batch */
+#define TD_MUDI_INPUTS (TD_MUDI_LAYERS + 1) /* log2 of the batch is the last input */
 
 struct td_mudi_service {
 	const struct td_predictor *left_slope, *right_slope, *knee_share, *knee_latency;
-	/* They hold for batches from batch_min to batch_max; 0: for all that Mudi tries. */
+	/*
+	 * The predictors are valid for batches from batch_min to batch_max; 0: for all that Mudi
+	 * tries.
+	 */
 	uint32_t batch_min, batch_max;
 };
 
-/* The latency curve of a service with a batch beside a task of such layers. */
+/* Returns the service's latency curve at this batch, beside a task with these layers. */
 struct td_curve td_mudi_curve(
 	const struct td_mudi_service *service, const double layers[TD_MUDI_LAYERS], double batch);
 
-/* Mean magnitude of the slopes over the six batches. */
+/* Returns the mean magnitude of the slopes over the six batches. */
 double td_mudi_score(const struct td_mudi_service *service, const double layers[TD_MUDI_LAYERS]);
