@@ -20,8 +20,8 @@ struct sg_peer_state {
 	uint64_t mps_affected;             /* GPUs with a fault that is over only when it is gone */
 	uint32_t mps_share_ppm, mps_error; /* error: enum sg_err, since its end by MPS */
 	bool mps_left;
-	uint64_t
-		mps_limits[SG_GPU_MAX]; /* device memory that an MPS client may have; 0: no limit */
+	/* Device memory that an MPS client may have; 0: no limit. */
+	uint64_t mps_limits[SG_GPU_MAX];
 	bool failed; /* operations of its ended by a fault: messages about them may still come */
 };
 

@@ -6,7 +6,7 @@
 
 #include <sys/types.h>
 
-/* What its process ends with, if not by a signal. */
+/* The exit status of the canary's process, if no signal ended it. */
 enum td_canary_status {
 	TD_CANARY_ENDED,     /* its work has ended, and is right */
 	TD_CANARY_WRONG,     /* it has ended with an error: the server is gone, or in fault */

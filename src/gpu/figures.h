@@ -1,5 +1,5 @@
 /*
- * What a GPU did in the last minutes: a ring of samples, and means over a stretch of it.
+ * The history of a GPU's last minutes: a ring of samples, and means over a stretch of it.
  *
  * Policies want figures of short stretches (MuxFlow 4.1 collects them in milliseconds and keeps
  * some minutes), and a single sample of a clock or of the utilisation may be one of a moment.

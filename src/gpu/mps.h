@@ -82,7 +82,7 @@ void td_mpsd_restart(struct td_mpsd *mps);
 
 /*
  * Has the server end the contexts of its client, which makes the end of that process harmless. The
- * next step acts on it. Of too many at once the last ones are passed by.
+ * next step acts on it. If there are too many at once, the last ones are dropped.
  */
 void td_mpsd_terminate(struct td_mpsd *mps, pid_t client);
 
@@ -122,7 +122,8 @@ struct td_mps_place {
 /* Looks at that directory. False if there is no pid file. */
 bool td_mps_look(const char *directory, struct td_mps_place *ret);
 /*
- * Is there a control daemon of root's or of our user's that any program would find without our help:
- * in $CUDA_MPS_PIPE_DIRECTORY, unless that is below the directory `own`, or in the default one?
+ * Tells whether there is a control daemon of root or of our user that any program finds without our
+ * help: in $CUDA_MPS_PIPE_DIRECTORY, unless that is below the directory `own`, or in the default
+ * directory.
  */
 bool td_mps_foreign(const char *own, struct td_mps_place *ret);

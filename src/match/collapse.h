@@ -45,7 +45,7 @@ struct td_collapse {
 	uint32_t *row_order, *column_order;   /* rows, columns by kind */
 	float *weights;                       /* row_kinds x column_kinds */
 	uint64_t *keys;                       /* scratch, the larger of rows and columns */
-	uint32_t *first; /* scratch, likewise: of each kind, its first member */
+	uint32_t *first;                      /* scratch: the first member of each kind */
 };
 
 /* Size of the compact matrix at most, in floats: beyond it kinds are not worth it. */

@@ -69,12 +69,11 @@ struct td_gate_page {
 	 * the duty alone decides.
 	 */
 	_Atomic uint64_t long_ns, long_every_ns;
-	_Atomic uint32_t
-		/*
-		 * Not 0: submit only work that was done before, because another program's new work
-		 * is being tried (policy/node/trials.h).
-		 */
-		hold_new;
+	/*
+	 * Not 0: submit only work that was done before, because another program's new work is being
+	 * tried (policy/node/trials.h).
+	 */
+	_Atomic uint32_t hold_new;
 	/*
 	 * Ceilings by GPU slot: 0, or 1 + the most that the process may hold on the device, and in
 	 * all, whatever limit it was told before. The ceiling takes back memory that was promised

@@ -24,7 +24,7 @@
  * The end of the child. The daemon sends the ORDER first. It sends LEAVE to those processes of the
  * job that use a GPU, of which the child may be one, when the supervisor has answered RUNNING. So
  * the supervisor knows which end of its child was ordered. One that does not answer within
- * TD_ORDER_ANSWER_NS is passed by: STOP goes on without it, RESTART and SHADOW are given up.
+ * TD_ORDER_ANSWER_NS is not waited for: STOP goes on without it, RESTART and SHADOW are given up.
  *   leave_ns  The processes that use a GPU have so long to leave by themselves. After that the
  *             supervisor sends SIGTERM to the process group of its child.
  *   kill_ns   So long after the SIGTERM it sends SIGKILL to the process group.

@@ -142,7 +142,7 @@ enum td_action_state {
  *   MOVE PREPARE --> MOVED PREPARED   its twins are there, and it has attached to that GPU
  *   MOVE GO      --> MOVED DONE       its memory is there; it detaches from the first one
  *   MOVE CANCEL                       it stays, and detaches from that GPU
- *           any  --> MOVED FAILED     likewise
+ *           any  --> MOVED FAILED     it stays, and detaches from that GPU
  */
 enum td_move_stage {
 	TD_MOVE_PREPARE,

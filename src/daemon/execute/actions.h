@@ -5,7 +5,7 @@
  *   asked --> ASKED --somebody acts--> RUNNING --it is so--> DONE
  *               |                         |
  *               +------ cannot be --------+---> REFUSED      remembered for TD_REFUSAL_NS
- *               +------ too late ---------+---> TIMED_OUT    likewise
+ *               +------ too late ---------+---> TIMED_OUT    remembered for TD_REFUSAL_NS
  *
  * There is at most one act of a kind for a job (MAKE_ROOM and MIGRATE: for a client). Whoever asks
  * again joins the act that is under way. A plan may name an action in each step: while a refusal is
@@ -42,8 +42,8 @@ struct td_act {
 	uint64_t number; /* also of its order to a supervisor */
 	enum td_action_kind kind;
 	enum td_action_state state;
-	uint32_t
-		id; /* td_job.group; of MAKE_ROOM and MIGRATE: td_client.id; 0: of nothing any more */
+	/* td_job.group; for MAKE_ROOM and MIGRATE td_client.id; 0: the job or client is gone. */
+	uint32_t id;
 	uid_t uid;              /* of the job's user */
 	char job[64], name[64]; /* they outlive the job */
 	bool by_hand;
@@ -69,8 +69,8 @@ void td_act_enter(struct td_node *node, struct td_act *act, enum td_action_state
 
 /*
  * A user asks for EVICT, RESTART, MIGRATE (to that GPU), PAUSE or RESUME of all of his jobs of that
- * name (root: of everybody's). 0, with the acts, which are valid until the next step (room: TD_ACTS_MAX); some may
- * have ended already. -ENOENT, -E2BIG, -EINVAL or -ENOMEM with a sentence.
+ * name (root: of everybody's). 0, with the acts (room: TD_ACTS_MAX), which are valid until the next
+ * step; some may have ended already. -ENOENT, -E2BIG, -EINVAL or -ENOMEM with a sentence.
  */
 int td_actions_order(struct td_node *node, uid_t uid, const char *job, enum td_action_kind kind,
 	const char *gpu, uint64_t now_ns, struct td_act **ret_acts, uint32_t *ret_count,
@@ -99,8 +99,10 @@ void td_actions_plan(struct td_node *node, const struct td_plan *plan, uint64_t 
 /* When td_actions_step() has something to do by the time alone, after now_ns; or TD_NEVER. */
 uint64_t td_actions_wakeup(const struct td_node *node, uint64_t now_ns);
 
-/* The latest act on the process's job, or on one of its clients, that is under way; refused: that was
- * refused or was too late. NULL: none. */
+/*
+ * Returns the latest act on the process's job, or on one of its clients, that is under way; with
+ * `refused` the latest that was refused or came too late. NULL: none.
+ */
 const struct td_act *td_actions_shown(
 	const struct td_node *node, const struct td_process *process, bool refused);
 

@@ -1,6 +1,7 @@
 /*
- * Moments alone, on the node: see policy/node/alone.h. They are for programs that all have a duty, so that each may be held up a little, and for besteffort and guaranteed ones: who
- * has a latency to keep is not.
+ * Moments alone, on the node: see policy/node/alone.h. They are for programs that all have a duty,
+ * so that each may be held up a little, and for besteffort and guaranteed ones. A program that has
+ * a latency to keep is left out.
  */
 #include "base/time.h"
 #include "daemon/model/job.h"
@@ -86,7 +87,10 @@ uint64_t td_node_step_alone(struct td_node *node, uint64_t now_ns)
 {
 	uint64_t wakeup = TD_NEVER;
 
-	/* Beyond all of a daemon before us: programs stay, with the last numbers that it gave them, and it had fewer moments than a millisecond each. */
+	/*
+	 * Programs outlive a daemon and keep the last number that it gave them. It counted less
+	 * than one moment in each millisecond, so the time in milliseconds is beyond all of them.
+	 */
 	if (!node->last_moment)
 		node->last_moment = (uint32_t)(now_ns / TD_NS_PER_MS);
 	for (uint32_t gpu = 0; gpu < node->gpu_count; gpu++) {

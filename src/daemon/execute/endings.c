@@ -29,7 +29,7 @@ static const enum td_order_kind orders[TD_ACTION_N] = {
 	[TD_ACTION_START_SHADOW] = TD_ORDER_SHADOW,
 };
 
-/* What the supervisor must be able to do; and what it is where it cannot. */
+/* The ability that an action needs of the supervisor, and the reason to give where it lacks. */
 static const struct {
 	uint32_t can;
 	const char *why;

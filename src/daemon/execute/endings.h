@@ -27,7 +27,7 @@ struct td_supervisor;
 
 /* How far the order to the supervisor has come. */
 enum td_order_stage {
-	TD_ORDER_NONE, /* there is no supervisor, or it is passed by */
+	TD_ORDER_NONE, /* there is no supervisor, or nobody waits for it any more */
 	TD_ORDER_SENT,
 	TD_ORDER_LOST, /* its connection has ended: it may come again */
 	TD_ORDER_RUNS,

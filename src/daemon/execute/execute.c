@@ -525,7 +525,8 @@ static void show_others(struct td_node *node)
 
 /*
  * It does not answer at all. It is reported and stays closed: it may have drained just now and be
- * moving its memory, which its work must not find gone. Others pass it by until it says something.
+ * moving its memory, which its work must not find gone. Its turns go to others until it says
+ * something.
  */
 static void overdue(struct td_node *node, struct td_process *process, uint64_t now_ns)
 {

@@ -1,4 +1,7 @@
-/* What a process is told beside its gate word, and what it says of its work: the pages' fields. */
+/*
+ * The fields of the gate page beside the gate word, which tell a process how to pace its work, and
+ * the fields of the meter page in which it says what it does.
+ */
 #include "base/time.h"
 #include "daemon/model/job.h"
 #include "daemon/model/node.h"

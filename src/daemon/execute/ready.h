@@ -1,6 +1,6 @@
 /*
- * Whose gate may open: a process whose memory is where it is to be, as it has said (READY), or as
- * follows from all that it has said.
+ * Decides whether a gate may open: the memory of the process has to be where the plan wants it. The
+ * process has said so (READY), or it follows from all that it has said.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * The parts of the policies' view that are measured while programs run: the figures of services, and
- * the activity of SMs.
+ * The parts of the policies' view that are measured while programs run: the figures of services,
+ * and the activity of SMs.
  */
 #pragma once
 

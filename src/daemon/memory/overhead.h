@@ -1,13 +1,14 @@
 /*
- * What a process takes on a GPU beside what it allocates: contexts, loaded code, stacks, rounding,
- * and imported memory that nobody else counts any more (docs/decisions/0009). No call tells it.
- * NVML tells what each process has there in all, and the client what it knows of. The difference
- * counts in the job's limits (docs/decisions/0007).
+ * The overhead of a process on a GPU is the memory that it takes beside its allocations: contexts,
+ * loaded code, stacks, rounding, and imported memory that nobody else counts any more
+ * (docs/decisions/0009). No call tells it. NVML tells the memory of each process in all, and the
+ * client tells the memory that it knows of. The difference counts in the job's limits
+ * (docs/decisions/0007).
  *
  * The two figures are of different moments. So the difference is believed only if the client's own
- * figure was the same in two samples; of the two differences the lesser counts. No sample counts
- * while the process has yet to do what it was told. At most an eighth of the GPU is believed, and
- * what the process has imported.
+ * figure was the same in two samples, and the lesser of the two differences counts. No sample
+ * counts while the process has yet to do what it was told. At most an eighth of the GPU and the
+ * imported memory are believed.
  */
 #pragma once
 
@@ -23,22 +24,22 @@ void td_overhead_seen(struct td_node *node, const struct td_nvml_gpu *gpus,
 	const struct td_nvml_use *uses, uint32_t count);
 
 /*
- * At the beginning of a step: what clients have imported that no two samples have been about counts
- * in their jobs' hard limits, so that nobody has more of it than that before NVML tells; who lacks
- * room because of it waits for that, a second at most. Returns when this changes by itself,
- * TD_NEVER: it does not.
+ * Called at the beginning of a step. Imported memory that was not there in two samples counts in
+ * the hard limit of the client's job, so that no job exceeds its limit before NVML shows the
+ * memory. An allocation that lacks room because of this waits for the samples, a second at most.
+ * Returns when this changes by itself; TD_NEVER: it does not.
  */
 uint64_t td_overhead_step(struct td_node *node, uint64_t now_ns);
 
 /*
- * The client has given up so much that others of its user may have open, and which may be theirs
- * now: of what they have imported as much counts as if it had just come.
+ * The client has freed so much memory that others of its user may have open, and that may be theirs
+ * now. As much of their imported memory counts as if it had just come.
  */
 void td_overhead_given_up(struct td_node *node, const struct td_client *by, uint64_t bytes);
 
 /*
- * Of what the client has imported so much is not what samples have been about: it has been closed,
- * or is another's no more.
+ * So much of the client's imported memory has been closed, or belongs to another process no more:
+ * the samples so far do not describe it.
  */
 void td_overhead_doubt(struct td_client *client, uint64_t bytes);
 

@@ -31,8 +31,8 @@ uint64_t td_quota_bytes(
 	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu);
 
 /*
- * What its contexts and code take of that. 0 where the GPU holds less than the limit: its capacity
- * counts them already.
+ * Returns how much of that limit the job's contexts and code take. 0 where the GPU holds less than
+ * the limit: its capacity counts them already.
  */
 uint64_t td_quota_overhead(
 	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu);

@@ -168,8 +168,8 @@ void td_soft_gather(struct td_node *node)
 			device_bytes(node, job, &node->gpus[client->gpu]);
 	}
 	/*
-	 * What cannot be elsewhere comes off first: the parts of all have to fit the limit
-	 * together.
+	 * Memory that cannot leave the device is taken off first: the parts of all clients have to
+	 * fit the limit together.
 	 */
 	td_list_for_each (it, &node->clients) {
 		struct td_client *client = td_client_at(it);

@@ -1,6 +1,6 @@
 /*
- * What clients report of their memory (USED, STATS), and what they ask for (ASK). Nobody is trusted
- * to have more than a device can hold, and parts are bounded by what they are parts of.
+ * Takes the clients' reports of their memory (USED, STATS) and their questions (ASK). A figure is
+ * cut to the size of a device, and a part to the size of the whole.
  */
 #pragma once
 

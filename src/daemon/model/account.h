@@ -57,13 +57,14 @@ static inline bool td_holding_is_heard(const struct td_holding *h)
 void td_holding_tell(struct td_holding *h, uint64_t bytes, uint32_t seq);
 void td_holding_used(struct td_holding *h, uint64_t bytes, uint32_t acked);
 /*
- * A ceiling holds from now on beyond which it uses nothing unasked: it has claimed so much below.
+ * A ceiling holds from now on: the holder uses nothing beyond it without asking, and has claimed so
+ * much below it.
  */
 void td_holding_take_back(struct td_holding *h, uint64_t claimed_bytes);
 
 /* Counts one more holder. */
 void td_account_add(struct td_account *account, const struct td_holding *h);
-/* What nobody is charged; TD_UNBOUNDED where there is no limit. */
+/* Returns the part of the limit that is charged to nobody; TD_UNBOUNDED where there is no limit. */
 uint64_t td_account_left(const struct td_account *account);
 /*
  * The most that the holder can be told for the charges to be within the limit; less than its charge

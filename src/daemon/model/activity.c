@@ -51,7 +51,7 @@ bool td_activity_read(
 {
 	uint64_t elapsed_ns = rise(now_ns, activity->read_ns), used, active, core;
 
-	/* What was charged before the first look is worked off from now on. */
+	/* The first look notes the time alone: time charged before it counts from now on. */
 	if (!activity->read_ns) {
 		activity->read_ns = now_ns;
 		return false;

@@ -83,7 +83,9 @@ struct td_job {
 		 */
 		bool is_in;
 	} on[TD_GPU_MAX];
-	/* quota.c gathers these at each step: it waits to be let in, or for memory; it is let in. */
+	/*
+	 * quota.c gathers these at each step: it waits to be let in, or for memory; it is let in.
+	 */
 	bool asks, is_in;
 	bool exchanges; /* soft.c: drained to be opened again */
 	/*

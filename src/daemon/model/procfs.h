@@ -65,6 +65,7 @@ int td_procfs_pidfd(int socket, pid_t pid);
 
 /*
  * Sends a signal to the process at the other end of the socket: never to a later one that has its
- * number. start_ticks: td_procfs_start_ticks() of it, 0 if not known. 0 or -errno; -ESRCH: it has ended.
+ * number. start_ticks: td_procfs_start_ticks() of it, 0 if not known. 0 or -errno; -ESRCH: it has
+ * ended.
  */
 int td_procfs_signal(int socket, pid_t pid, uint64_t start_ticks, int signal);

@@ -23,7 +23,7 @@
 struct td_profile_entry {
 	struct td_list of_profiles;
 	char name[64];
-	/* Of the file; a bad one is remembered, so that it is reported once. */
+	/* The file's state. A bad file is remembered, so that it is reported once. */
 	uint64_t inode, size;
 	struct timespec modified;
 	bool bad;

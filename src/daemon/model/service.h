@@ -33,10 +33,10 @@ struct td_service {
 	struct td_profile_entry *profile;               /* in use; NULL: none */
 	struct td_service_look looks[TD_SERVICE_LOOKS]; /* a ring, `next` is the oldest */
 	uint32_t next, count;
-	/* Of the last window; all 0 before the second look. */
+	/* The figures of the last window; all 0 before the second look. */
 	double rate_per_s;
 	uint64_t p50_ns, p99_ns, mean_ns;
-	/* Of the last look. */
+	/* The figures of the last look. */
 	uint32_t waiting, batch;
 };
 

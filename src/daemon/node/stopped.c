@@ -164,7 +164,7 @@ static void mark_stopped(
 
 	process->stop.is = why;
 	process->stop.since_ns = now_ns;
-	snprintf(detail, sizeof(detail), "%s: others pass it by until it goes on",
+	snprintf(detail, sizeof(detail), "%s: others get its turns until it goes on",
 		td_stop_name(why));
 	td_node_event(node, TD_EVENT_STOPPED, process, TD_GPU_ANY, now_ns, 0, 0, detail);
 	td_list_for_each (it, &process->clients)

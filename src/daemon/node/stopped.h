@@ -1,14 +1,14 @@
 /*
  * Programs that do not run: stopped by a signal or a debugger, or in a frozen control group. They
- * answer nothing, so whoever waits for one would wait for ever. They are passed by instead
- * (docs/decisions/0019).
+ * answer nothing, so whoever waits for one would wait for ever. Instead the daemon does not wait
+ * for them, and their turns go to others (docs/decisions/0019).
  *
  * Who is looked at: only a process that has something on a GPU, or a turn there, while another one
  * waits for that GPU. A process counts as stopped when two looks in a row find it so, without CPU
  * time or a message in between.
  *
  * A process that runs may not answer either: its agent thread is broken, or it means harm. One that
- * does not acknowledge a GRANT for TD_ANSWER_NS, nor drains by twice the deadline, is passed by in
+ * does not acknowledge a GRANT for TD_ANSWER_NS, nor drains by twice the deadline, is treated in
  * the same way until it does.
  *
  * What it means: no plan is about a stopped process. Its gate is closed in its page, what it has on

@@ -15,7 +15,7 @@
 
 /* A part ends with the thing that makes it so many rows. One thing has TD_SLOT_MAX and some. */
 #define PART_ROWS 128
-/* Of processes it has at most so many, as each may cost a look at all others. */
+/* A part is about so many processes at most, as each may cost a look at all others. */
 #define PART_PROCESSES 32
 
 static const struct td_node *node_of(const struct td_peer *peer)
@@ -227,7 +227,7 @@ static void send_limits(struct td_peer *peer, const struct td_job *job)
 	}
 }
 
-/* What its processes have where. False: those were the last. */
+/* Sends the memory of the job's processes on each GPU. False: those were the last rows. */
 static bool send_clients(struct td_peer *peer, const struct td_job *job)
 {
 	const struct td_node *node = node_of(peer);

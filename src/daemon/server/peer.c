@@ -24,7 +24,7 @@
 #include "daemon/server/peer_internal.h"
 #include "proto/socket.h"
 
-/* What policies act on that NVML tells, and how often it is looked at for them. */
+/* The figures of NVML that policies act on, and how often they are read for that. */
 #define BY_FIGURES (TD_HAS(UTILISATION) | TD_HAS(SM_ACTIVITY) | TD_HAS(CLOCK) | TD_HAS(HEALTH))
 #define GLANCE_NS  (100 * TD_NS_PER_MS)
 

@@ -20,7 +20,7 @@ struct td_peer {
 	struct td_process *process;        /* a client process, after HELLO */
 	struct td_supervisor *supervisor;  /* after SUPERVISE */
 	struct td_gate_page *gate;         /* its page, mapped here */
-	const struct td_meter_page *meter; /* likewise, read-only */
+	const struct td_meter_page *meter; /* its meter page, mapped here read-only */
 	struct td_outbox out;
 	uint64_t stuck_since_ns; /* while the outbox is not empty: when it read something last */
 	uint32_t events;         /* that the loop is to report */
@@ -36,8 +36,9 @@ struct td_peer {
 		uint32_t type; /* of the request */
 		uint32_t rows; /* sent so far */
 		/*
-		 * What comes next: the id of a process or client, the number of an event. until:
-		 * the first event that is not in it; UINT64_MAX: whatever comes is, later on, too.
+		 * next: where the answer goes on, which is the id of a process or client, or the
+		 * number of an event. until: the first event that is no part of the answer;
+		 * UINT64_MAX: all later events are.
 		 */
 		uint64_t next, until;
 		char job[TD_STR_MAX + 1]; /* explain, get and view: whom it is about */

@@ -104,7 +104,7 @@ static struct {
 	uint32_t asked, attached; /* bit per slot: ATTACH sent; ATTACHED come */
 	uint64_t metered_ns;
 	uint64_t reserve_bytes[TD_SLOT_MAX]; /* as the daemon said last; 0: none has */
-	uint64_t arrived_ns;                 /* our job, likewise: we say it to the next one */
+	uint64_t arrived_ns; /* when our job arrived, for the next daemon; by the last one */
 } self = {.conn = {-1, 0, 0}};
 
 /* Positions in time differ between processes that lost the same daemon at once. */

@@ -24,9 +24,9 @@
 #include "proto/proto.h"
 
 /* Docker waits 10 s for what it stops, Kubernetes and Slurm 30 s. */
-#define FREEZE_NS TD_NS_PER_S /* of an agent that is inside the driver */
+#define FREEZE_NS TD_NS_PER_S /* for an agent that is inside the driver */
 #define DRAIN_NS  (3 * TD_NS_PER_S)
-/* Of exit(), which ends work by the driver's own means. */
+/* For exit(), which ends work by the driver's own means. */
 #define EXIT_NS (2 * TD_NS_PER_S)
 /* When nothing runs any more the rest is courtesy; a parked thread may keep the driver from it. */
 #define DESTROY_NS (250 * TD_NS_PER_MS)
@@ -377,7 +377,7 @@ void td_exit_now(int code)
 
 	if (!is_armed())
 		return;
-	/* Nor does one that calls _exit(). */
+	/* A thread that calls _exit() submits nothing more either. */
 	leave_submission();
 	(void)atomic_compare_exchange_strong(&status, &none, (uint32_t)code & 0xff);
 	wake();

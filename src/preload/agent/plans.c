@@ -377,8 +377,8 @@ bool td_plans_is_still(void)
 }
 
 /*
- * What a program's work could not use. Nothing comes to be so once nothing may be left off the
- * device.
+ * Tells whether memory lies where the program's work could not use it. Once all memory has to be on
+ * the device, no more of it gets there.
  */
 static bool is_anything_away(void)
 {
@@ -448,7 +448,8 @@ static void do_closed(unsigned slot, struct td_plan_slot *plan, uint64_t now_ns)
 		return;
 	td_client_set_defer(slot, true);
 	/*
-	 * What is to leave needs a place: granted, or as far as there is any. The answer wakes us.
+	 * Memory that is to leave needs host memory: as much as was granted, or as there is. The
+	 * daemon's answer wakes us.
 	 */
 	if (!td_host_ready(td_plans_host_bytes()))
 		return;
@@ -501,8 +502,8 @@ static void room_is_short(unsigned slot, struct td_plan_slot *plan,
 }
 
 /*
- * What the limit does not let onto the device lies on the host. Only while nothing runs can
- * anything change its place.
+ * Moves memory that the limit does not let onto the device to the host, and back where there is
+ * room. Memory can change its place only while nothing runs.
  */
 static int spill(unsigned slot, const struct td_plan_slot *plan, int found)
 {

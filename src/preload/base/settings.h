@@ -31,7 +31,8 @@ struct td_settings {
 	uint32_t layers[TD_LAYER_KINDS];
 	/* TANDEM_MEM, else NVIDIA_GPU_MEMORY_LIMIT: a size or a share; empty: no limit. */
 	char mem[TD_LIMIT_TEXT];
-	char mem_soft[TD_LIMIT_TEXT]; /* TANDEM_MEM_SOFT, likewise */
+	/* TANDEM_MEM_SOFT: a size or a share; empty: no limit. */
+	char mem_soft[TD_LIMIT_TEXT];
 	/* TANDEM_HOST_LIMIT: the most memory on the host, a size or a share; empty: no limit. */
 	char host_limit[32];
 	/*

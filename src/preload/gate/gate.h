@@ -24,7 +24,7 @@
 #define TD_SUBMIT_OWN_NULL 1u /* a per-thread flavour: NULL is the thread's own default stream */
 #define TD_SUBMIT_DEPENDENT                                                                        \
 	2u /* a programmatic dependent launch: nothing may come between it and the launch before */
-/* What follows is the number of the call: nothing is known of the work but, at most, its size. */
+/* The bits above this one are the number of a call. Of such work at most the size is known. */
 #define TD_SUBMIT_CALL 4u
 /*
  * From this bit on, a hash of the launched kernel, by which its solo time is known; 0: no hash. The

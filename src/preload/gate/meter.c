@@ -179,7 +179,7 @@ static void settle(struct td_meter_thread *meter, struct kind *kind,
 	charge(meter, due, sample->active_ppm, sample->core_ppm);
 }
 
-/* What the sample is to be charged. */
+/* Returns the time that the sample is charged. */
 static uint64_t learn(struct td_meter_thread *meter, const struct td_meter_sample *sample,
 	uint64_t ns, enum td_sample_kind certainty)
 {

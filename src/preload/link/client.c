@@ -156,8 +156,8 @@ static uint64_t *promised(struct ledger *ledger, int need, enum td_mobility mobi
 }
 
 /*
- * What came from another process, or may have gone to one, since the daemon answered last: the
- * limit may fall because of it (docs/decisions/0009).
+ * Returns the memory that came from another process, or may have gone to one, since the daemon
+ * answered last: the limit may fall because of it (docs/decisions/0009).
  */
 static uint64_t unheeded_bytes(struct ledger *ledger, const struct td_memory_stats *stats)
 {

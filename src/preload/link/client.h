@@ -1,7 +1,7 @@
 /*
- * What the program's threads may ask of the agent's side. Nothing here touches the socket: requests
- * are left where the agent finds them, and it is woken. All functions keep errno, and do nothing,
- * or need no answer, while there is no daemon.
+ * The calls by which the program's threads ask something of the agent. Nothing here touches the
+ * socket: requests are left where the agent finds them, and it is woken. All functions keep errno.
+ * Without a daemon they do nothing, or need no answer.
  *
  * td_client_need, td_client_memory_changed: see also preload/backend.h.
  */
@@ -65,8 +65,8 @@ bool td_client_may_keep(unsigned slot);
 void td_client_short(unsigned slot, uint64_t missing_bytes);
 
 /*
- * What is on the device beyond the limit that the gate is open with: what the program had better
- * give back by itself.
+ * Returns the memory on the device beyond the limit that the gate is open with, which the program
+ * had better give back by itself.
  */
 uint64_t td_client_excess(unsigned slot);
 /* The program says that so much of its memory is only kept for later. */
@@ -87,8 +87,8 @@ void td_client_memory_changed(unsigned slot);
 void td_client_memory_crossed(unsigned slot);
 
 /*
- * What the program shall see as its GPU's memory: the daemon's capacity (the last one's), or the
- * device's total; 0 for a slot that is not known.
+ * Returns the size that the program sees as its GPU's memory: the capacity by the last daemon, or
+ * the device's total; 0 for a slot that is not known.
  */
 uint64_t td_client_capacity(unsigned slot);
 

@@ -85,8 +85,8 @@ static void *const wrappers[TD_SYMBOL_N] = {
 
 int td_real_load(void)
 {
-	static _Atomic int
-		state; /* 0 not tried, 1 loaded, -1 none; a race loads twice with the same result */
+	/* 0 not tried, 1 loaded, -1 none; a race loads twice with the same result. */
+	static _Atomic int state;
 	static struct td_real driver;
 	void **real = (void **)&td_real, *handle;
 

@@ -15,8 +15,8 @@
 static _Atomic uint64_t peers_of[DEVICES_MAX];
 
 /*
- * What chunks can be passed to other processes by: 0, where a driver or a container refuses to make
- * memory with that, or for RDMA.
+ * The kinds of handles by which chunks can be passed to other processes. 0 where a driver or a
+ * container refuses to make memory with them, or for RDMA.
  */
 static _Atomic int handle_types = POSIX_FD;
 

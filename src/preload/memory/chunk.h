@@ -40,12 +40,11 @@ struct td_chunk {
 	 * two one is about to go
 	 */
 	bool charged;
-	uint64_t
-		/*
-		 * DEVICE: came there with no bytes of its own, as of this closing of the gate
-		 * (td_plans_closings + 1)
-		 */
-		blank;
+	/*
+	 * DEVICE: came there with no bytes of its own, as of this closing of the gate
+	 * (td_plans_closings + 1)
+	 */
+	uint64_t blank;
 };
 
 /* The smallest chunk that the device's driver maps, in bytes. */
@@ -64,8 +63,9 @@ int td_chunk_map_host(struct td_chunk *chunk, CUdevice device);
 void td_chunk_unmap(struct td_chunk *chunk);
 
 /*
- * What the host would have of it is taken; false: there is no more to be had. Arenas and maps of
- * host memory do so by themselves. And given back, if it has nothing of it.
+ * td_chunk_charge takes the host memory that the chunk would need on the host from the process's
+ * part; false: there is not so much. Arenas and maps of host memory do so by themselves.
+ * td_chunk_discharge gives it back, if the chunk has no memory on the host.
  */
 bool td_chunk_charge(struct td_chunk *chunk);
 void td_chunk_discharge(struct td_chunk *chunk);

@@ -44,8 +44,8 @@ static void count(unsigned slot, uint64_t bytes, bool resident)
 }
 
 /*
- * Of managed memory it is not known which of it is where: it counts as one whole, off the host
- * share first.
+ * Where each part of managed memory lies is not known. It counts as one whole, and bytes that are
+ * freed are taken off the share of the host first.
  */
 static void uncount(unsigned slot, uint64_t bytes)
 {

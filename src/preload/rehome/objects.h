@@ -15,7 +15,7 @@ enum td_twin_kind {
 	TD_TWIN_MODULE = 'm',
 	TD_TWIN_FUNCTION = 'f',
 	TD_TWIN_KERNEL = 'k',  /* of no context; its attributes are set for each device */
-	TD_TWIN_LIBRARY = 'l', /* likewise; it may have variables */
+	TD_TWIN_LIBRARY = 'l', /* of no context; it may have variables */
 };
 
 /* cuFuncSetAttribute and cuFuncSetCacheConfig, of a function or a kernel. */

@@ -105,8 +105,8 @@ void td_row_put(struct td_experiment_run *run, enum td_verdict verdict, const ch
  */
 void td_row_interval(struct td_experiment_run *run, const double *values, uint32_t count);
 /*
- * Likewise, and its verdict: tandem beside another system. Values above `none` (1 of ratios, 0 of
- * differences) are in tandem's favour. guard: tandem's holds.
+ * Adds such an interval and the verdict on tandem beside another system. Values above `none` (1 for
+ * ratios, 0 for differences) are in tandem's favour. guard: tandem's guard holds.
  */
 void td_row_beside(struct td_experiment_run *run, const double *values, uint32_t count, double none,
 	bool guard);
@@ -152,12 +152,11 @@ struct td_claim_found {
 
 struct td_claim_text {
 	const char *experiment, *metric, *paper, *rule;
-	uint32_t
-		/*
-		 * Bits of the variants that exist. 0: the rule of variants does not apply, because
-		 * the contention model plays no part or no policies are compared.
-		 */
-		variants;
+	/*
+	 * Bits of the variants that exist. 0: the rule of variants does not apply, because the
+	 * contention model plays no part or no policies are compared.
+	 */
+	uint32_t variants;
 };
 extern const struct td_claim_text td_claims[TD_CLAIM_N];
 extern const char *const td_variant_names[TD_VARIANT_N];

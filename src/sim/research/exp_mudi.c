@@ -58,7 +58,7 @@ static double over_in(const struct td_mudi_outcome *out, int above, int below)
 	return out->ct_s[above] / out->ct_s[below];
 }
 
-/* Likewise per seed, rising; the median. */
+/* Returns the median of that ratio over the seeds. values: one per seed, rising. */
 static double over(struct td_experiment_run *run, const struct td_mudi_outcome *out, int above,
 	int below, double *values, char *spread)
 {

@@ -60,12 +60,8 @@ struct td_dcuda_outcome {
 	double active_s, busy_s,
 		idle_s; /* GPU-seconds: with an application, of utilisation, without */
 	uint32_t migrations;
-	uint32_t
-		/*
-		 * Applications that came when no GPU had the memory for them, within 90 % of its
-		 * own.
-		 */
-		without_room;
+	/* Applications that came when no GPU had the memory for them, within 90 % of its own. */
+	uint32_t without_room;
 };
 
 /* gpu_gib: 0: memory does not matter. Applications by time of arrival. */

@@ -87,7 +87,10 @@ struct td_mux_world {
 	struct {
 		double speed, slowdown;
 	} guarded[TD_MUX_SERVICES][TD_MUX_OFFLINE][TD_MUX_FINE];
-	/* likewise: factor of a service's latency beside a kind of job under MuxFlow's share */
+	/*
+	 * The factor of a service's latency beside a kind of job under MuxFlow's share; zeroed as
+	 * `guarded` is.
+	 */
 	double hurt[TD_MUX_SERVICES][TD_MUX_OFFLINE][TD_MUX_FINE];
 	double prices[TD_MUX_OFFLINE]; /* see td_mux_least_cost() */
 	uint64_t random;

@@ -8,7 +8,7 @@
  * models per target: linear, forest, support vectors. All of them map `inputs` numbers to one
  * number.
  *
- * Inputs are standardised, (x - shift) / scale, and the target likewise, in reverse:
+ * Inputs are standardised, (x - shift) / scale, and the target in reverse:
  * - linear: w.x + b;
  * - MLP: fully connected, ReLU between, none at the end;
  * - forest: the mean of regression trees; at a node left when x <= threshold. Trees see the inputs
