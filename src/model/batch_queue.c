@@ -1,5 +1,5 @@
 /*
- * The queue E_b/D/1: see batch_queue.h.
+ * Computes latencies of the queue E_b/D/1; see batch_queue.h.
  *
  * Time is counted in cells of a width that divides D, so that V + D is a shift. The grid covers the
  * exponential tail of V down to 1e-6; its rate theta solves exp(theta D) = (1 + theta / W)^b.
@@ -9,8 +9,8 @@
 #include <math.h>
 #include <stdbool.h>
 
-#define TAIL   14.  /* -ln of what is cut off */
-#define ROUNDS 4000 /* of the recursion, at most */
+#define TAIL   14.  /* -ln of the part of the tail that is cut off */
+#define ROUNDS 4000 /* most rounds of the recursion */
 
 double td_batch_queue_load(const struct td_batch_queue *queue)
 {
@@ -18,8 +18,8 @@ double td_batch_queue_load(const struct td_batch_queue *queue)
 }
 
 /*
- * Returns P(Erlang(k, rate) <= t), the chance of k or more arrivals. Summed from the largest term,
- * in logarithms, for k up to thousands.
+ * Returns P(Erlang(k, rate) <= t), the chance of k or more arrivals. The sum begins with its
+ * largest term, and terms are computed by logarithms, so that k may be in the thousands.
  */
 static double erlang_cdf(uint32_t k, double rate, double t)
 {
@@ -31,7 +31,7 @@ static double erlang_cdf(uint32_t k, double rate, double t)
 		return t >= 0 ? 1 : 0;
 	if (t <= 0)
 		return 0;
-	/* P(N >= k) or 1 - P(N < k), whichever sum is the short one. */
+	/* Sum P(N >= k) or 1 - P(N < k), whichever has fewer terms. */
 	few = mean < k;
 	n = few ? k : k - 1;
 	term = exp(n * log(mean) - mean - lgamma_r(n + 1., &(int){0}));
@@ -50,7 +50,7 @@ static double erlang_cdf(uint32_t k, double rate, double t)
 	return few ? fmin(1, sum) : fmax(0, 1 - sum);
 }
 
-/* Rate of the exponential tail of the waiting time; the load is below 1. */
+/* Returns the rate of the exponential tail of the waiting time. The load must be below 1. */
 static double tail_rate(const struct td_batch_queue *queue)
 {
 	double low = 0, high = queue->rate_per_s;
@@ -69,8 +69,8 @@ static double tail_rate(const struct td_batch_queue *queue)
 }
 
 struct grid {
-	double width;            /* of a cell, s */
-	uint32_t cells, service; /* D in cells */
+	double width;            /* width of a cell, in seconds */
+	uint32_t cells, service; /* service: D in cells */
 };
 
 static struct grid make_grid(const struct td_batch_queue *queue)
@@ -98,7 +98,10 @@ static void solve(const struct td_batch_queue *queue, const struct grid *grid,
 	uint32_t n = grid->cells, gaps = 0, first = 0;
 	double before = 0, beyond;
 
-	/* gap[k]: A within half a cell of k cells; beyond n + service cells nothing matters. */
+	/*
+	 * gap[k] is the chance that A is within half a cell of k cells. Cells beyond n + service do
+	 * not matter.
+	 */
 	for (uint32_t k = 0; k < TD_BATCH_QUEUE_CELLS; k++) {
 		double cdf = erlang_cdf(queue->batch, queue->rate_per_s, (k + 0.5) * grid->width);
 
@@ -137,7 +140,7 @@ static void solve(const struct td_batch_queue *queue, const struct grid *grid,
 	}
 }
 
-/* P(V <= x), linear between edges. */
+/* Returns P(V <= x), linear between the edges of cells. */
 static double waiting_cdf(
 	const struct grid *grid, const struct td_batch_queue_work *work, double x_s)
 {
@@ -166,7 +169,10 @@ static uint32_t strata_of(const struct td_batch_queue *queue)
 	return queue->batch < TD_BATCH_QUEUE_POSITIONS ? queue->batch : TD_BATCH_QUEUE_POSITIONS;
 }
 
-/* T of each position, per cell: T within half a cell of k cells; the last cell has all beyond. */
+/*
+ * Fills the distribution of T for each position. Cell k has the chance that T is within half a cell
+ * of k cells; the last cell also has everything beyond it.
+ */
 static void spread_arrivals(const struct td_batch_queue *queue, const struct grid *grid,
 	struct td_batch_queue_work *work)
 {
@@ -186,7 +192,7 @@ static void spread_arrivals(const struct td_batch_queue *queue, const struct gri
 	}
 }
 
-/* P(V - T <= x) */
+/* Returns P(V - T <= x). */
 static double delayed_cdf(const struct grid *grid, const struct td_batch_queue_work *work,
 	uint32_t stratum, double x_s)
 {

@@ -35,22 +35,25 @@
 #include <stdint.h>
 
 struct td_batch_queue {
-	double rate_per_s; /* W, above 0 */
-	uint32_t batch;    /* b, 1 and more */
-	double batch_s;    /* D, above 0 */
+	double rate_per_s; /* W, the arrival rate; above 0 */
+	uint32_t batch;    /* b, requests in a batch; 1 or more */
+	double batch_s;    /* D, the time of one batch; above 0 */
 };
 
-/* Part of the time in which the server is busy: W D / b. */
+/* Returns the part of the time in which the server is busy: W D / b. */
 double td_batch_queue_load(const struct td_batch_queue *queue);
 
 #define TD_BATCH_QUEUE_CELLS     1024u
 #define TD_BATCH_QUEUE_POSITIONS 16u
 
-/* Scratch of the caller, so that nothing large is on the stack. */
+/* Scratch memory of the caller, so that nothing large is on the stack. */
 struct td_batch_queue_work {
-	double waiting[TD_BATCH_QUEUE_CELLS], next[TD_BATCH_QUEUE_CELLS]; /* P(V <= cell) */
-	double gap[TD_BATCH_QUEUE_CELLS + 1];                             /* of A, per cell */
-	double arrival[TD_BATCH_QUEUE_POSITIONS][TD_BATCH_QUEUE_CELLS];   /* of T */
+	/* Entry k: P(V <= the edge of cell k). */
+	double waiting[TD_BATCH_QUEUE_CELLS], next[TD_BATCH_QUEUE_CELLS];
+	/* Distribution of A by cells. */
+	double gap[TD_BATCH_QUEUE_CELLS + 1];
+	/* Distributions of T by cells. */
+	double arrival[TD_BATCH_QUEUE_POSITIONS][TD_BATCH_QUEUE_CELLS];
 };
 
 /*
@@ -60,6 +63,6 @@ struct td_batch_queue_work {
 double td_batch_queue_latency_s(
 	const struct td_batch_queue *queue, double quantile, struct td_batch_queue_work *work);
 
-/* Part of the requests that take longer than limit_s. 1 for a load of 1 or more. */
+/* Returns the part of the requests that take longer than limit_s; 1 for a load of 1 or more. */
 double td_batch_queue_late(
 	const struct td_batch_queue *queue, double limit_s, struct td_batch_queue_work *work);

@@ -1,4 +1,4 @@
-/* Batch queues in bulk; see batch_table.h. */
+/* Tabulates P99 of batch queues; see batch_table.h. */
 #include "model/batch_table.h"
 
 #include <math.h>
@@ -39,7 +39,7 @@ double td_batch_table_p99_s(struct td_batch_table *table, const struct td_batch_
 
 	if (load >= MOST || queue->batch > batch_at(TD_BATCH_TABLE_BATCHES - 1))
 		return INFINITY;
-	if (load < LEAST) /* by its parts: the filling, and the batch itself */
+	if (load < LEAST) /* below the table: sum of filling time and batch time */
 		load = LEAST;
 	while (b + 2 < TD_BATCH_TABLE_BATCHES && batch_at(b + 1) < queue->batch)
 		b++;

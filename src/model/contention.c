@@ -1,4 +1,4 @@
-/* Speeds of jobs that share a GPU; see contention.h. */
+/* Computes the speeds of jobs that share a GPU; see contention.h. */
 #include "model/contention.h"
 
 #include <assert.h>
@@ -12,8 +12,8 @@ double td_contention_solo(const struct td_contender *job)
 }
 
 /*
- * Returns the factor of a neighbour's p and h: it presses only while it runs, and as fast as its
- * share lets it.
+ * Returns the factor by which a neighbour's p and h count: it presses only while it runs, and less
+ * with a smaller share.
  */
 static double weight_of(const struct td_contention *contention, const struct td_contender *job)
 {
@@ -45,7 +45,10 @@ static void side_by_side(const struct td_contention *contention, const struct td
 	}
 }
 
-/* The same sharing as that of kernels side by side, of the GPU's time instead of its SMs. */
+/*
+ * Computes speeds by turns: the parts of the GPU's time are shared as td_spatial_speeds() shares
+ * SMs.
+ */
 static void by_turns(const struct td_contender *jobs, uint32_t count, double *ret_speeds)
 {
 	struct td_spatial_user users[TD_CONTENDERS_MAX];

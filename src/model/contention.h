@@ -37,24 +37,26 @@
 #include "model/spatial.h"
 
 struct td_contender {
-	double sensitivity, pressure, host; /* g, p, h; 0 and more */
-	double serial;                      /* alpha, 0 to 1 */
-	double share;                       /* x, above 0 to 1 */
-	double duty;                        /* part of the time in which it may run, above 0 to 1 */
-	double demand; /* of the GPU's time when alone, above 0 to 1: for turns */
+	double sensitivity, pressure, host; /* g, p and h; 0 or more */
+	double serial;                      /* alpha; 0 to 1 */
+	double share;                       /* x; above 0, at most 1 */
+	/* Part of the time in which it may run; above 0, at most 1. */
+	double duty;
+	/* Used by turns only: part of the GPU's time that it uses alone; above 0, at most 1. */
+	double demand;
 };
 
-/* A job that neither presses nor suffers, with the whole GPU. */
+/* A job that has the whole GPU, and neither slows others down nor is slowed down. */
 extern const struct td_contender td_contender_neutral;
 
 struct td_contention {
-	bool proportional;      /* by turns instead of side by side */
-	double capped_pressure; /* 1: as above */
+	bool proportional;      /* true: by turns; false: side by side */
+	double capped_pressure; /* 1: a capped job presses in proportion to its speed, as above */
 };
 
 #define TD_CONTENDERS_MAX TD_SPATIAL_MAX
 
-/* Speed of each of the jobs that share one GPU, TD_CONTENDERS_MAX at most. */
+/* Computes the speed of each of the jobs that share one GPU, at most TD_CONTENDERS_MAX. */
 void td_contention_speeds(const struct td_contention *contention, const struct td_contender *jobs,
 	uint32_t count, double *ret_speeds);
 
@@ -63,13 +65,15 @@ double td_contention_solo(const struct td_contender *job);
 
 /*
  * Returns the speed of a job with some of its bytes on the host (AntMan's universal memory).
- * host_cost is the fitted lengthening of a step with all bytes there, where 1 is the step.
+ * host_cost is fitted: by how much a step is longer with all bytes there, where 1 is the step
+ * itself.
  */
 double td_spilled_speed(uint64_t demanded_bytes, uint64_t resident_bytes, double host_cost);
 
 /*
  * Returns the factor by which all jobs of a GPU become slower when they page their working sets in
- * by turns (managed memory): nvshare's thrashing. It is 1 while the sets fit, then linear in the
- * missing bytes, up to the fitted `worst` where as much is missing as the GPU has.
+ * by turns (managed memory): nvshare's thrashing. It is 1 while the sets fit, and grows linearly
+ * with the missing bytes. It is `worst`, which is fitted, when as many bytes are missing as the GPU
+ * has.
  */
 double td_thrash_slowdown(uint64_t demanded_bytes, uint64_t capacity_bytes, double worst);

@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 struct td_gpu_spec {
-	const char *name;      /* what a human types: "a100" */
+	const char *name;      /* what a person types: "a100" */
 	const char *full_name; /* what cuDeviceGetName shows */
 	uint32_t capability_major, capability_minor;
 
@@ -28,22 +28,24 @@ struct td_gpu_spec {
 	uint64_t context_bytes; /* taken from memory_bytes by each context */
 
 	uint32_t sm_count;
-	uint32_t clock_mhz;       /* highest SM clock; the model runs at it */
+	uint32_t clock_mhz;       /* highest SM clock, at which the model always runs */
 	uint32_t base_clock_mhz;  /* where thermal slow-down ends */
-	uint32_t idle_clock_mhz;  /* shown while nothing runs */
+	uint32_t idle_clock_mhz;  /* shown by NVML while nothing runs */
 	uint32_t instr_per_clock; /* thread instructions that one SM issues per cycle */
 	uint32_t sm_threads, sm_blocks, sm_registers;
 	uint32_t sm_shared_bytes;
-	uint32_t block_shared_bytes; /* most that one block may opt in to */
+	uint32_t block_shared_bytes; /* most shared memory that a block may opt in to */
 
 	uint32_t dram_bytes_per_us;
-	uint32_t pinned_bytes_per_us;   /* link, each direction, page-locked memory */
-	uint32_t pageable_bytes_per_us; /* link, each direction, through a staging buffer */
+	/* Rate of the link in each direction, for page-locked memory. */
+	uint32_t pinned_bytes_per_us;
+	uint32_t pageable_bytes_per_us; /* the same for pageable memory, through a staging buffer */
 
-	uint32_t page_bytes;            /* unit in which managed memory is resident or not */
-	uint32_t fault_group_pages;     /* pages that one fault brings in when all are missing */
-	uint32_t fault_bytes_per_us;    /* rate of migration by fault */
-	uint32_t prefetch_bytes_per_us; /* rate of bulk migration */
+	uint32_t page_bytes; /* unit of residency of managed memory */
+	/* Pages that one fault brings in if all of them are missing. */
+	uint32_t fault_group_pages;
+	uint32_t fault_bytes_per_us;    /* rate of migration by faults */
+	uint32_t prefetch_bytes_per_us; /* rate of migration by prefetch */
 	uint64_t fault_latency_ns;      /* added once per fault group */
 
 	uint64_t slice_ns;  /* a context's turn while others wait */
@@ -54,11 +56,11 @@ struct td_gpu_spec {
 	uint32_t idle_power_mw, max_power_mw;
 };
 
-/* The spec called name, or NULL. Lives for ever. To change a field, copy the struct. */
+/* Returns the spec of that name, or NULL. It is never freed. Copy the struct to change a field. */
 const struct td_gpu_spec *td_gpu_spec_find(const char *name);
 
-/* The i-th spec in the order of the table, NULL past the end: for help texts. */
+/* Returns the i-th spec of the table, NULL past the end. For help texts. */
 const struct td_gpu_spec *td_gpu_spec_at(unsigned i);
 
-/* Thread instructions per microsecond of the whole GPU when every SM always issues. */
+/* Returns the thread instructions per microsecond of the whole GPU when every SM always issues. */
 uint64_t td_gpu_spec_instr_per_us(const struct td_gpu_spec *spec);

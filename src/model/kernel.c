@@ -1,4 +1,7 @@
-/* Solo durations. All are whole ns, rounded up, so that work never takes no time at all. */
+/*
+ * Computes durations of work that runs alone. They are whole ns, rounded up, so that no work takes
+ * 0 ns.
+ */
 #include "model/kernel.h"
 
 #include "base/bounds.h"
@@ -7,8 +10,9 @@
 
 #define NS_PER_US    1000u
 #define WARP_THREADS 32u
-/* CUDA C++ Programming Guide: registers are given out per warp in units of 256, shared memory in
- * units of 128 bytes at the finest; 1024 threads per block on every capability.
+/*
+ * By the CUDA C++ Programming Guide registers are allocated per warp in units of 256, and shared
+ * memory in units of at least 128 bytes. A block has up to 1024 threads on every capability.
  */
 #define REGISTER_UNIT     256u
 #define SHARED_UNIT       128u
@@ -19,7 +23,7 @@ static uint64_t round_up(uint64_t n, uint64_t unit)
 	return (n + unit - 1) / unit * unit;
 }
 
-/* count / rate_per_us in ns. The split keeps counts of any size within 64 bits. */
+/* Returns count / rate_per_us in ns. The division is split so that no count exceeds 64 bits. */
 static uint64_t count_ns(uint64_t count, uint64_t rate_per_us)
 {
 	uint64_t us = count / rate_per_us, rest = count % rate_per_us;

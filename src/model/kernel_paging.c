@@ -1,11 +1,11 @@
-/* Walks a kernel's touch list as the timeline serves it; see kernel_paging.h for the rule. */
+/* Touches a kernel's pages as the timeline serves the kernel; see kernel_paging.h for the rule. */
 #include "model/kernel_paging.h"
 
 #include "model/gpu_spec.h"
 #include "model/kernel.h"
 #include "model/timeline.h"
 
-/* Visits per time slice: how finely contexts' touches are interleaved. */
+/* Quanta in a time slice: how finely the touches of contexts are interleaved. */
 #define QUANTA_PER_SLICE 16
 
 void td_kernel_paging_init(struct td_kernel_paging *paging, const struct td_gpu_spec *spec,
@@ -22,7 +22,7 @@ void td_kernel_paging_init(struct td_kernel_paging *paging, const struct td_gpu_
 		paging->page_count += touches[i].count;
 }
 
-/* Progress at which the next page is due; TD_NEVER_NS when all are touched. */
+/* Returns the progress at which the next page is due; TD_NEVER_NS when all are touched. */
 static uint64_t due_ns(const struct td_kernel_paging *paging)
 {
 	unsigned __int128 product;
@@ -33,7 +33,7 @@ static uint64_t due_ns(const struct td_kernel_paging *paging)
 	return (uint64_t)(product / paging->page_count);
 }
 
-/* Touches the rest of the fault group that comes next, within one entry of the list. */
+/* Touches the remaining pages of the next fault group, within one entry of the touch list. */
 static void touch_group(struct td_kernel_paging *paging, struct td_moves *moves)
 {
 	const struct td_touch *touch = &paging->touches[paging->at];
@@ -53,8 +53,9 @@ static void touch_group(struct td_kernel_paging *paging, struct td_moves *moves)
 }
 
 /*
- * Touches what is due now and within the next quantum of progress, which also bounds how often
- * the timeline has to ask; stops early when the faults cost a quantum.
+ * The td_op_stall_fn of a kernel. Touches the pages that are due now and within the next quantum of
+ * progress, which bounds how often the timeline asks. Stops early when the faults have cost a
+ * quantum.
  */
 static uint64_t stall(void *arg, uint64_t progress_ns, uint64_t *ret_next_ns)
 {

@@ -30,27 +30,27 @@ struct td_timeline;
 
 struct td_touch {
 	struct td_range *range;
-	uint64_t first, count; /* pages, within the range */
+	uint64_t first, count; /* pages, counted within the range */
 	bool write;
 };
 
 struct td_kernel_paging {
 	const struct td_gpu_spec *spec;
 	struct td_memory *mem;
-	const struct td_touch *touches; /* the caller's, kept until the kernel is done */
+	const struct td_touch *touches; /* owned by the caller, kept until the kernel is done */
 	size_t touch_count;
 	uint64_t length_ns, quantum_ns;
-	uint64_t page_count; /* of all touches */
-	size_t at;           /* touch that comes next, and how much of it and of all is done */
+	uint64_t page_count; /* number of pages of all touches */
+	size_t at;           /* index of the next touch; pages done in it and in all */
 	uint64_t at_page, pages_done;
-	struct td_moves moves; /* of this kernel */
+	struct td_moves moves; /* all moves of this kernel */
 };
 
 void td_kernel_paging_init(struct td_kernel_paging *paging, const struct td_gpu_spec *spec,
 	struct td_memory *mem, const struct td_touch *touches, size_t touch_count);
 
 /*
- * Gives op its solo length and its touches. paging, its touches and their ranges must stay until
+ * Gives op its solo length and its touches. paging, its touches and their ranges must exist until
  * op is done or cancelled.
  */
 void td_kernel_paging_start(struct td_kernel_paging *paging, struct td_timeline *tl,

@@ -1,15 +1,18 @@
-/* Load over time, from the compute engine's busy counter; see load.h for the formulas. */
+/* Computes a GPU's load over time from the compute engine's busy counter; see load.h. */
 #include "model/load.h"
 
 #include <math.h>
 
 #include "model/gpu_spec.h"
 
-/* Chosen: a server's inlet, a heat sink that takes a full load to 80 degrees, half a minute. */
+/*
+ * Chosen values: the air at a server's inlet, a heat sink with which full load reaches 80 degrees,
+ * and a time constant of half a minute.
+ */
 #define AMBIENT_CELSIUS   30.0
-#define FULL_LOAD_CELSIUS 50.0 /* above ambient at max_power_mw */
+#define FULL_LOAD_CELSIUS 50.0 /* rise above ambient at max_power_mw */
 #define TIME_CONSTANT_NS  30e9
-/* Chosen, of the usual size: where clocks begin to come down, and where they are at base. */
+/* Chosen values: the temperatures at which clocks begin to fall, and at which they reach base. */
 #define SLOWDOWN_CELSIUS 78.0
 #define SHUTDOWN_CELSIUS 90.0
 
@@ -43,7 +46,9 @@ static void heat(struct td_load *load, double share, uint64_t ns)
 		target + (load->temperature - target) * exp(-(double)ns / TIME_CONSTANT_NS);
 }
 
-/* Ends windows up to now_ns. Those after the first lie wholly within this update's interval. */
+/*
+ * Ends the windows up to now_ns. Windows after the first lie wholly within this update's interval.
+ */
 static void roll(struct td_load *load, double share, uint64_t now_ns)
 {
 	uint64_t end_ns = load->window_start_ns + load->window_ns, more;

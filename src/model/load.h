@@ -27,18 +27,18 @@ struct td_load {
 	const struct td_gpu_spec *spec;
 	uint64_t window_ns, window_start_ns;
 	uint64_t last_ns, last_busy_ns;
-	double window_busy_ns; /* within the window that is not over yet */
-	double temperature;    /* degrees Celsius */
+	double window_busy_ns; /* busy time in the window that is not over yet */
+	double temperature;    /* in degrees Celsius */
 	uint32_t utilisation_ppm;
 };
 
-/* Idle and at ambient temperature at now_ns. busy_ns: the engine's counter at that instant. */
+/* Makes an idle load at ambient temperature. busy_ns is the engine's counter at now_ns. */
 void td_load_init(struct td_load *load, const struct td_gpu_spec *spec, uint64_t window_ns,
 	uint64_t busy_ns, uint64_t now_ns);
 
 /*
- * Takes in the compute engine's busy_ns counter. Between two updates work is taken to be spread
- * evenly, so update at least once per window.
+ * Takes the compute engine's busy_ns counter. Work between two updates counts as spread evenly, so
+ * call it at least once per window.
  */
 void td_load_update(struct td_load *load, uint64_t busy_ns, uint64_t now_ns);
 

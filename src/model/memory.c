@@ -1,13 +1,13 @@
 /*
- * Capacity and residency. Invariants:
+ * Keeps a GPU's capacity and the residency of its pages. Invariants:
  *
- *	plain_bytes + resident_bytes <= capacity_bytes
- *	resident_bytes = page_bytes * length of lru = sum of the contexts' resident_bytes
- *	a page is in lru if and only if it is on the device
+ * 	plain_bytes + resident_bytes <= capacity_bytes
+ * 	resident_bytes = page_bytes * length of lru = sum of the contexts' resident_bytes
+ * 	a page is in lru if and only if it is on the device
  *
  * A clean page is dropped without a copy: its bytes, or the knowledge that it has none, are still
- * on the host. Current drivers copy such pages too, as GPUs keep no dirty bits for them; the model
- * is on the kind side of what programs on managed memory suffer.
+ * on the host. Current drivers copy such pages too, because GPUs keep no dirty bits for them. So
+ * the model makes managed memory somewhat too fast.
  */
 #include "model/memory.h"
 
@@ -89,7 +89,10 @@ static struct td_page *least_recent(const struct td_memory *mem)
 	return td_container_of(mem->lru.next, struct td_page, lru);
 }
 
-/* Frees at least `bytes` by evicting; false, with nothing done, if plain bytes leave no room. */
+/*
+ * Frees at least `bytes` by evicting pages. Returns false, with nothing changed, if plain bytes
+ * leave too little room.
+ */
 static bool make_room(struct td_memory *mem, uint64_t bytes, struct td_moves *m)
 {
 	if (bytes > td_memory_available_bytes(mem))
@@ -159,7 +162,7 @@ void td_memory_range_remove(struct td_memory *mem, struct td_range *range)
 	td_list_remove(&range->link);
 }
 
-/* Returns whether the page faulted. */
+/* Makes a page resident and marks it used. Returns whether it faulted. */
 static bool touch_page(struct td_memory *mem, struct td_page *page, bool write, struct td_moves *m)
 {
 	bool missing = !page->on_device;
@@ -190,7 +193,7 @@ void td_memory_touch(struct td_memory *mem, struct td_range *range, uint64_t fir
 	bool write, struct td_moves *moves)
 {
 	struct td_moves m = {0};
-	uint64_t group = UINT64_MAX; /* the last one that faulted */
+	uint64_t group = UINT64_MAX; /* the last group that faulted */
 
 	assert(within(range, first, count));
 	for (uint64_t i = first; i < first + count; i++) {

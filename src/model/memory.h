@@ -32,33 +32,37 @@ struct td_gpu_spec;
 
 enum { TD_MEMORY_OK, TD_MEMORY_FULL };
 
-/* Functions add to it; zero it before the first. */
+/* Counts of moved pages. Functions add to it, so zero it before the first call. */
 struct td_moves {
-	uint64_t faults;         /* pages that were missing when a kernel touched them */
-	uint64_t groups;         /* faults as the GPU takes them: neighbours together */
+	uint64_t faults;         /* missing pages that a kernel touched */
+	uint64_t groups;         /* fault groups: the GPU takes neighbouring faults together */
 	uint64_t fault_in_bytes; /* host to device because of faults */
 	uint64_t prefetch_in_bytes;
-	uint64_t out_bytes; /* device to host: dirty pages evicted, prefetched or touched there */
-	uint64_t remote_bytes; /* read or written in place on the host, for want of room */
-	uint64_t evictions;    /* pages that had to go, dirty or clean */
+	/* Device to host: dirty pages that were evicted, prefetched or touched there. */
+	uint64_t out_bytes;
+	uint64_t remote_bytes; /* bytes used in place on the host, because the device has no room */
+	uint64_t evictions;    /* evicted pages, dirty or clean */
 };
 
 void td_moves_add(struct td_moves *sum, const struct td_moves *moves);
 
 struct td_memory_context {
 	struct td_list ranges;
-	uint64_t plain_bytes;    /* reserved, its own cost included */
+	uint64_t plain_bytes;    /* reserved bytes, with the context's own cost */
 	uint64_t managed_bytes;  /* size of its ranges, in whole pages */
-	uint64_t resident_bytes; /* of these, on the device */
+	uint64_t resident_bytes; /* part of managed_bytes on the device */
 };
 
-/* A page lives on the host (whose copy may be untouched: zeros, never copied) or on the device. */
+/*
+ * A page is on the device or on the host. The host's copy may never have been written: then it is
+ * zeros and needs no copy.
+ */
 struct td_page {
 	struct td_list lru; /* in td_memory.lru while on the device */
 	struct td_range *range;
 	bool on_device;
-	bool dirty;    /* on the device: written since it came */
-	bool has_data; /* the host's copy is more than zeros that were never written */
+	bool dirty;    /* written since it came to the device */
+	bool has_data; /* the host's copy was written, so it is not just zeros */
 };
 
 struct td_range {
@@ -74,47 +78,65 @@ struct td_memory {
 	uint64_t resident_bytes; /* managed pages on the device */
 	uint32_t page_bytes, group_pages;
 	struct td_list lru;    /* pages on the device, least recently used first */
-	struct td_moves total; /* since init */
+	struct td_moves total; /* all moves since td_memory_init() */
 };
 
-/* Page size and fault groups are the spec's, capacity its memory_bytes. */
+/* Makes an empty memory with the spec's memory_bytes, page size and fault groups. */
 void td_memory_init(struct td_memory *mem, const struct td_gpu_spec *spec);
 
-/* Makes ctx known and reserves cost_bytes for it. TD_MEMORY_FULL: no room; ctx is not known. */
+/*
+ * Adds ctx and reserves cost_bytes for it. Returns 0, or TD_MEMORY_FULL: no room, and ctx is not
+ * added.
+ */
 int td_memory_context_add(struct td_memory *mem, struct td_memory_context *ctx, uint64_t cost_bytes,
 	struct td_moves *moves);
 
-/* Releases everything of ctx: plain bytes, ranges, pages. Cancel its kernels before. */
+/* Frees the plain bytes, ranges and pages of ctx. Its kernels have to be cancelled before. */
 void td_memory_context_remove(struct td_memory *mem, struct td_memory_context *ctx);
 
-/* Plain bytes. TD_MEMORY_FULL: not even with all managed pages gone; nothing was changed. */
+/*
+ * Reserves plain bytes and evicts managed pages if needed. Returns 0, or TD_MEMORY_FULL: they do
+ * not fit even without managed pages, and nothing was changed.
+ */
 int td_memory_reserve(struct td_memory *mem, struct td_memory_context *ctx, uint64_t bytes,
 	struct td_moves *moves);
 void td_memory_release(struct td_memory *mem, struct td_memory_context *ctx, uint64_t bytes);
 
-/* Free at this instant; and what a reservation could get by evicting managed pages. */
+/*
+ * td_memory_free_bytes() returns what is free now, td_memory_available_bytes() what a reservation
+ * could get by evicting all managed pages.
+ */
 uint64_t td_memory_free_bytes(const struct td_memory *mem);
 uint64_t td_memory_available_bytes(const struct td_memory *mem);
 
-/* Pages that a managed allocation of so many bytes has: how many td_page to provide. */
+/*
+ * Returns the number of pages of a managed allocation of this size, which is the number of td_page
+ * structs to provide.
+ */
 uint64_t td_memory_page_count(const struct td_memory *mem, uint64_t bytes);
 
-/* All pages start on the host, never written. Managed memory may exceed the GPU. */
+/*
+ * Adds a managed range. All of its pages are on the host and were never written. Managed memory may
+ * exceed the GPU's.
+ */
 void td_memory_range_add(struct td_memory *mem, struct td_memory_context *ctx,
 	struct td_range *range, struct td_page *pages, uint64_t page_count);
 void td_memory_range_remove(struct td_memory *mem, struct td_range *range);
 
-/* A running kernel reads (or writes) these pages. The pages must lie within the range. */
+/* Notes that a running kernel reads or writes these pages, which must be within the range. */
 void td_memory_touch(struct td_memory *mem, struct td_range *range, uint64_t first, uint64_t count,
 	bool write, struct td_moves *moves);
 
-/* The program touches them on the CPU: they go home, and hold data once written. */
+/*
+ * Notes that the program touches these pages on the CPU: they move to the host, and have data once
+ * written.
+ */
 void td_memory_touch_host(struct td_memory *mem, struct td_range *range, uint64_t first,
 	uint64_t count, bool write, struct td_moves *moves);
 
 /*
- * Bulk migration. To the device: stops bringing pages in when only its own would have to go, as
- * the later pages would push out the earlier ones.
+ * Migrates pages in bulk. The prefetch to the device stops when it would evict its own earlier
+ * pages.
  */
 void td_memory_prefetch_device(struct td_memory *mem, struct td_range *range, uint64_t first,
 	uint64_t count, struct td_moves *moves);

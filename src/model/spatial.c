@@ -1,4 +1,4 @@
-/* Speeds of kernels that run side by side; see spatial.h. */
+/* Computes the speeds of kernels that run side by side; see spatial.h. */
 #include "model/spatial.h"
 
 #include <assert.h>
@@ -6,14 +6,19 @@
 
 #include "model/gpu_spec.h"
 
-/* On every GPU of the table two SMs form a texture processing cluster, the unit of choice. */
+/*
+ * On every GPU of the table two SMs form a texture processing cluster, which is the unit of a
+ * share.
+ */
 #define SMS_PER_UNIT 2u
-/* Percentages are told with few digits: 1 unit of 54 is 1.85 %, and must not round down to none. */
+/*
+ * A percentage has few digits: 1 unit of 54 is given as 1.85 %, and must not be rounded down to 0.
+ */
 #define ROUNDING 1e-6
 
 /*
- * Raises the level until the parts below it fill 1. Each round settles all demands below an equal
- * part of the rest.
+ * Raises a common level until the parts fill 1. Each round meets all demands that are below an
+ * equal part of the rest.
  */
 void td_fair_parts(const double *demands, uint32_t count, double *ret_parts)
 {

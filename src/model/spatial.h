@@ -34,30 +34,30 @@ struct td_gpu_spec;
 #define TD_SPATIAL_MAX 256u
 
 struct td_spatial_user {
-	double need;      /* share of the SMs that it can use, 0 to 1; 0: it runs on none */
+	double need;      /* share of the SMs that it can use, 0 to 1; 0: it uses none */
 	double cap;       /* share of the SMs that it may use, above 0 to 1 */
-	double bandwidth; /* part of the memory bandwidth that it takes when alone, 0 to 1 */
+	double bandwidth; /* part of the memory bandwidth that it uses alone, 0 to 1 */
 };
 
 /*
- * Computes max-min fair parts of 1 for the demands: ret_parts[i] <= demands[i], and the sum is the
- * smaller of 1 and the demands' sum.
+ * Computes max-min fair parts of 1. ret_parts[i] is at most demands[i], and the sum of the parts is
+ * the smaller of 1 and the sum of the demands.
  */
 void td_fair_parts(const double *demands, uint32_t count, double *ret_parts);
 
-/* The speed of each of at most TD_SPATIAL_MAX kernels that run at the same time. */
+/* Computes the speed of each of at most TD_SPATIAL_MAX kernels that run at the same time. */
 void td_spatial_speeds(const struct td_spatial_user *users, uint32_t count, double *ret_speeds);
 
 /*
- * The speed that one more kernel would have on the SMs that the others leave: nobody becomes
- * slower by it.
+ * Returns the speed that one more kernel would have on the SMs that the others leave, without
+ * slowing any of them down.
  */
 double td_spatial_spare_speed(
 	const struct td_spatial_user *others, uint32_t count, const struct td_spatial_user *user);
 
 /*
- * The SMs that a share means. An active thread percentage is rounded down to whole units of the
- * hardware, an SM affinity up; at least one unit and at most the GPU.
+ * Return the number of SMs of a share. An active thread percentage is rounded down to whole units
+ * of the hardware, an SM affinity up. The result is at least one unit and at most the GPU.
  */
 uint32_t td_spatial_sms_of_percentage(const struct td_gpu_spec *spec, double percentage);
 uint32_t td_spatial_sms_of_affinity(const struct td_gpu_spec *spec, uint32_t sm_count);

@@ -42,7 +42,7 @@ static struct td_op *first_op(const struct td_timeline_context *ctx, enum td_eng
 	return td_container_of(ctx->on[e].ops.next, struct td_op, link);
 }
 
-/* A context, or the group that it leads. */
+/* Tells whether ctx, or the group that it leads, has an operation on the engine. */
 static bool has_work(const struct td_timeline_context *ctx, enum td_engine e)
 {
 	return !td_list_empty(&ctx->on[e].ops) ||
@@ -151,7 +151,10 @@ void td_timeline_begin(struct td_timeline *tl, struct td_timeline_context *ctx, 
 	tl->settled = false;
 }
 
-/* The kernels that the leader's turn serves, but for one; returns how many. */
+/*
+ * Lists the kernels that run in the leader's turn, without that of context `but`. Returns their
+ * number.
+ */
 static uint32_t list_users(struct td_timeline_context *leader,
 	const struct td_timeline_context *but, struct td_spatial_user *ret_users)
 {
@@ -170,7 +173,7 @@ static uint32_t list_users(struct td_timeline_context *leader,
 	return count;
 }
 
-/* Returns the part of its program's delay in which op could have run on SMs of no one else. */
+/* Returns how much of op's delay of ns it could have run on SMs that no other kernel used. */
 static uint64_t spare_of(const struct td_op *op, uint64_t ns)
 {
 	const struct td_timeline_context *ctx = op->context;
@@ -208,7 +211,7 @@ void td_timeline_begin_queued(struct td_timeline *tl, struct td_timeline_context
 	op->idle_ns = e->worked_until_ns < tl->now_ns ? tl->now_ns - e->worked_until_ns : 0;
 }
 
-/* Serves the part that the idle time before its start covers. */
+/* Counts the idle time before op began as service, as far as op could have run in it. */
 static void catch_up(struct td_timeline *tl, struct td_op *op)
 {
 	uint64_t ns = td_min_u64(spare_of(op, op->behind_ns), op->length_ns - op->progress_ns);
@@ -224,7 +227,10 @@ static void catch_up(struct td_timeline *tl, struct td_op *op)
 	op->context->on[op->engine].busy_ns += ns;
 }
 
-/* Takes op from its queue; its context leaves the turns if it has no more, unless it is first. */
+/*
+ * Takes op out of its queue. Its context leaves the turns if it has no more operations, unless it
+ * is the first one.
+ */
 static void take_op(struct td_timeline *tl, struct td_op *op)
 {
 	struct td_timeline_context *ctx = op->context, *turn = turn_of(ctx, op->engine);
@@ -271,7 +277,10 @@ void td_timeline_cancel(struct td_timeline *tl, struct td_op *op)
 	tl->settled = false;
 }
 
-/* Hands the turn to the first context that has work. Returns it, or NULL: none, or not yet. */
+/*
+ * Hands the turn to the first context that has work. Returns it; NULL: there is none, or the switch
+ * still goes on.
+ */
 static struct td_timeline_context *choose(struct td_timeline_engine *engine, enum td_engine e)
 {
 	struct td_timeline_context *ctx;
@@ -310,7 +319,7 @@ static void rotate(struct td_timeline_engine *engine)
 	td_list_append(&engine->ready, turn);
 }
 
-/* Asks for the stalls that op's progress has reached. Afterwards op stalls or may progress. */
+/* Asks for the stalls that op's progress has reached. After that op stalls or can progress. */
 static void meet_stalls(struct td_op *op)
 {
 	while (!op->stall_ns && op->progress_ns >= op->stall_at_ns) {
@@ -331,7 +340,7 @@ static bool is_over(const struct td_op *op)
 	       op->stall_at_ns > op->progress_ns;
 }
 
-/* Starts what a context serves first. Returns it if it is done. */
+/* Starts the first operation of a context. Returns it if it is done already. */
 static struct td_op *settle_op(
 	struct td_timeline *tl, const struct td_timeline_context *ctx, enum td_engine e)
 {
@@ -352,7 +361,9 @@ static uint32_t ppm_of(double speed)
 	return (uint32_t)(speed * PPM + 0.5);
 }
 
-/* Starts the operations of a group. Returns the first that is done; otherwise sets the speeds. */
+/*
+ * Starts the operations of a group. Returns the first one that is done already; else sets speeds.
+ */
 static struct td_op *settle_group(struct td_timeline *tl, struct td_timeline_context *leader)
 {
 	struct td_spatial_user users[TD_SPATIAL_MAX];
@@ -377,7 +388,10 @@ static bool leads(const struct td_timeline_context *ctx, enum td_engine e)
 	return e == TD_ENGINE_COMPUTE && !td_list_empty(&ctx->members);
 }
 
-/* Tells whether an operation that ctx serves is over. It is reported before the turn goes on. */
+/*
+ * Tells whether an operation that ctx serves is over. It has to be reported before the turn
+ * changes.
+ */
 static bool has_finished(const struct td_timeline_context *ctx, enum td_engine e)
 {
 	struct td_list *it;
@@ -391,8 +405,8 @@ static bool has_finished(const struct td_timeline_context *ctx, enum td_engine e
 }
 
 /*
- * Brings an engine's state up to this instant. Returns the operation that is done, if one is. A
- * turn that is over goes on before its operation may start or touch anything more.
+ * Brings an engine up to the present instant. Returns an operation that is done, or NULL. A turn
+ * that is over changes before its operation can start or touch anything more.
  */
 static struct td_op *settle(struct td_timeline *tl, enum td_engine e)
 {
@@ -412,7 +426,7 @@ static struct td_op *settle(struct td_timeline *tl, enum td_engine e)
 	}
 }
 
-/* Returns the time of service for so much progress. */
+/* Returns the time of service that this much progress takes. */
 static uint64_t time_of(const struct td_op *op, uint64_t progress_ns)
 {
 	unsigned __int128 left = (unsigned __int128)progress_ns * PPM;
@@ -456,7 +470,7 @@ static uint64_t horizon_ns(const struct td_timeline_engine *engine, enum td_engi
 	return engine->slice_ns && contended(engine) ? td_min_u64(ns, engine->slice_left_ns) : ns;
 }
 
-/* Serves the first operation of ctx, which ends at the end of these ns at the earliest. */
+/* Serves the first operation of ctx for ns, within which it does not end. */
 static void serve_op(
 	struct td_timeline_context *ctx, enum td_engine e, uint64_t ns, uint64_t now_ns)
 {
@@ -475,7 +489,7 @@ static void serve_op(
 	ctx->on[e].worked_until_ns = now_ns + ns;
 }
 
-/* Lets ns pass on a settled engine; ns is at most its horizon. */
+/* Lets ns pass on a settled engine; ns is at most horizon_ns(). */
 static void serve_engine(
 	struct td_timeline_engine *engine, enum td_engine e, uint64_t ns, uint64_t now_ns)
 {

@@ -52,11 +52,11 @@ struct td_op;
 enum td_engine { TD_ENGINE_COMPUTE, TD_ENGINE_HTOD, TD_ENGINE_DTOH, TD_ENGINE_N };
 
 /*
- * Called when an operation's progress reaches the point that the last call named (0 at first) and
- * all stalls so far are served. Returns the ns by which the operation is held up there, and in
- * *ret_next_ns the progress at which to be called next (TD_NEVER_NS: no more). Naming a point
- * that is already reached means: call again once this stall is served; such a call must stall or
- * come to an end, else time stands still.
+ * Called when an operation's progress reaches the point named by the last call (0 at first) and all
+ * stalls so far are served. Returns the ns by which the operation is held up there. *ret_next_ns is
+ * the progress at which to call it next; TD_NEVER_NS: never. A point that is already reached means:
+ * call again once this stall is served. Such a call must stall or end the series, or time would
+ * stand still.
  */
 typedef uint64_t (*td_op_stall_fn)(void *arg, uint64_t progress_ns, uint64_t *ret_next_ns);
 
@@ -65,17 +65,19 @@ struct td_op {
 	struct td_timeline_context *context; /* NULL: not in a timeline */
 	enum td_engine engine;
 	bool started;
-	uint64_t begin_ns, start_ns; /* start: first instant of service; valid when started */
+	uint64_t begin_ns, start_ns; /* start_ns: first instant of service; valid when started */
 	uint64_t length_ns;          /* service needed without stalls; TD_NEVER_NS: not known yet */
-	uint64_t progress_ns;        /* served so far without stalls; <= length_ns once known */
-	uint64_t stall_ns;           /* stall still to be served before progress goes on */
-	uint64_t stalled_ns;         /* stall demanded so far */
-	uint64_t credit_ns;          /* served beyond length_ns before that was known */
-	uint64_t behind_ns;     /* idle time before begin_ns that it could have been served in */
-	uint64_t idle_ns;       /* the part of it in which the engine served nobody */
+	/* Served so far without stalls; at most length_ns once that is known. */
+	uint64_t progress_ns;
+	uint64_t stall_ns;      /* stall still to be served before progress goes on */
+	uint64_t stalled_ns;    /* sum of all stalls so far */
+	uint64_t credit_ns;     /* service beyond length_ns before length_ns was known */
+	uint64_t behind_ns;     /* idle time before begin_ns in which it could have been served */
+	uint64_t idle_ns;       /* the part of behind_ns in which the engine served nobody */
 	uint64_t stall_at_ns;   /* progress at which stall() is due */
-	double need, bandwidth; /* as in spatial.h; only members of a group go by them */
-	uint32_t speed_ppm, rest_ppm; /* rest: of one ns of progress, what is not counted yet */
+	double need, bandwidth; /* as in spatial.h; used only for members of a group */
+	/* rest_ppm: the fraction of a ns of progress that is not counted yet. */
+	uint32_t speed_ppm, rest_ppm;
 	td_op_stall_fn stall;
 	void *stall_arg;
 };
@@ -83,36 +85,39 @@ struct td_op {
 struct td_timeline_context {
 	struct {
 		struct td_list
-			ready;      /* in td_timeline_engine.ready while it has its turn to come */
-		struct td_list ops; /* first one is served */
+			/* In td_timeline_engine.ready while it waits for its turn or has it. */
+			ready;
+		struct td_list ops; /* the first one is served */
 		uint64_t busy_ns, worked_until_ns;
 	} on[TD_ENGINE_N];
-	struct td_timeline_context *leader; /* NULL: it has turns of its own */
-	struct td_list members;             /* of a leader: the members that have compute work */
-	double cap;                         /* of a member: the SM share that it may use */
+	struct td_timeline_context *leader; /* leader of its group; NULL: it has turns of its own */
+	struct td_list members;             /* of a leader: members that have compute work */
+	double cap;                         /* of a member: the share of the SMs that it may use */
 };
 
 struct td_timeline_engine {
-	struct td_list ready; /* contexts in the order of their turns, the first is served */
-	struct td_timeline_context *owner; /* who had it last; NULL: nobody yet, or gone */
-	uint64_t slice_ns, switch_cost_ns; /* slice 0: turns change between operations */
+	struct td_list ready; /* contexts in the order of their turns; the first is served */
+	/* The last context that was served; NULL: none yet, or removed. */
+	struct td_timeline_context *owner;
+	uint64_t slice_ns, switch_cost_ns; /* slice_ns 0: turns change only between operations */
 	uint64_t slice_left_ns, switch_left_ns;
-	uint64_t worked_until_ns; /* last instant of service, or of a switch */
+	uint64_t worked_until_ns; /* last instant of service or of a switch */
 	uint64_t busy_ns, switching_ns, switches;
 };
 
 struct td_timeline {
 	uint64_t now_ns;
 	struct td_timeline_engine engines[TD_ENGINE_N];
-	struct td_list late; /* operations found to be over when their length came */
-	bool settled;        /* nothing was changed since advance() last returned 0 */
+	struct td_list late; /* operations that were over already when their length came */
+	bool settled;        /* nothing has changed since advance() last returned 0 */
 };
 
 struct td_done {
 	struct td_op *op;
 	uint64_t start_ns, end_ns;
-	uint64_t served_ns; /* length and stalls: what the operation cost its context */
-	uint64_t lag_ns;    /* how much longer than that it was served, its length coming late */
+	uint64_t served_ns; /* length and stalls: the cost of the operation to its context */
+	/* By how much its service exceeded served_ns, because its length came late. */
+	uint64_t lag_ns;
 };
 
 void td_timeline_init(struct td_timeline *tl, const struct td_gpu_spec *spec, uint64_t now_ns);
@@ -125,7 +130,10 @@ void td_timeline_context_add(struct td_timeline *tl, struct td_timeline_context 
 void td_timeline_join(struct td_timeline *tl, struct td_timeline_context *ctx,
 	struct td_timeline_context *leader, double cap);
 
-/* Forgets ctx and all its operations; its turn goes to the next. They are not reported as done. */
+/*
+ * Removes ctx and all its operations, which are not reported as done. The next context gets its
+ * turn.
+ */
 void td_timeline_context_remove(struct td_timeline *tl, struct td_timeline_context *ctx);
 
 static inline uint64_t td_timeline_now(const struct td_timeline *tl)
@@ -139,52 +147,56 @@ void td_timeline_begin(struct td_timeline *tl, struct td_timeline_context *ctx, 
 
 /*
  * As td_timeline_begin(), for an operation that has been ctx's next one since since_ns, of which
- * the caller learns late. Idle time of the engine since then, in which ctx had it last, counts as
- * service once the length is known, up to the length and up to most_ns.
+ * the caller hears late. Once the length is known, idle time of the engine since then counts as
+ * service if ctx had the engine last: up to the length, and up to most_ns.
  */
 void td_timeline_begin_queued(struct td_timeline *tl, struct td_timeline_context *ctx,
 	struct td_op *op, enum td_engine engine, uint64_t since_ns, uint64_t most_ns);
 
 /*
- * Says what a kernel takes of the SMs and of the memory bandwidth when it is alone. Until then it
- * counts as one that needs all SMs and no bandwidth. It may be called again when more is known.
+ * Sets what a kernel uses of the SMs and of the memory bandwidth when alone. Before, it counts as
+ * using all SMs and no bandwidth. May be called again when more is known.
  */
 void td_timeline_set_load(struct td_timeline *tl, struct td_op *op, double need, double bandwidth);
 
 /*
- * Says how long op takes when served alone. May be called once, any time after begin. What was
- * served already counts; if that is as much or more, op is done at this instant, in turn or not,
- * and the excess is its lag.
+ * Sets how long op takes when served alone. May be called once, any time after begin. Earlier
+ * service counts: if it is as much or more, op is done at this instant, whether it has the turn or
+ * not, and the excess is its lag.
  */
 void td_timeline_set_length(struct td_timeline *tl, struct td_op *op, uint64_t length_ns);
 
 /*
- * The same for an operation that is held up on its way (kernel_paging.h). Stalls that fall due
- * within what was served already are caught up with in op's next turns; excess pays for them.
+ * The same for an operation with stalls (kernel_paging.h). Stalls that fall due within earlier
+ * service are made up for in op's next turns; excess service pays for them.
  */
 void td_timeline_set_length_stalling(struct td_timeline *tl, struct td_op *op, uint64_t length_ns,
 	td_op_stall_fn stall, void *arg);
 
-/* Takes op out, begun or half served; it is not reported. Harmless when it is not in. */
+/*
+ * Takes op out, whether it has been served or not. It is not reported. Does nothing if op is not
+ * in.
+ */
 void td_timeline_cancel(struct td_timeline *tl, struct td_op *op);
 
 /*
- * Moves on to now_ns (earlier than the timeline's instant: no move) but stops at the first
- * operation that is done. Returns 1 with *ret_done (the op is then the caller's again), or 0 when
- * it stands at now_ns. Operations done at the same instant come by engine, in the enum's order.
+ * Moves on to now_ns but stops at the first operation that is done. An earlier now_ns than the
+ * timeline's instant moves nothing. Returns 1 with *ret_done (the op is the caller's again), or 0
+ * when it stands at now_ns. Operations that are done at the same instant come in the order of enum
+ * td_engine.
  */
 int td_timeline_advance(struct td_timeline *tl, uint64_t now_ns, struct td_done *ret_done);
 
 /*
- * The next instant at which the timeline must be advanced: an end, a turn's end, a stall. It is
- * td_timeline_now() when something was changed since advance() returned 0, TD_NEVER_NS when
- * nothing will happen by itself.
+ * Returns the next instant at which the timeline must be advanced: the end of an operation, turn or
+ * stall. It is td_timeline_now() if something has changed since advance() returned 0, and
+ * TD_NEVER_NS if nothing will happen by itself.
  */
 uint64_t td_timeline_next_event(const struct td_timeline *tl);
 
-/* Service that op got so far, stalls included. */
+/* Returns the service that op got so far, with stalls. */
 uint64_t td_timeline_served_ns(const struct td_op *op);
 
-/* Tells whether the engine serves ctx at this instant, for displays of who holds the GPU. */
+/* Tells whether the engine serves ctx at this instant. For displays of who has the GPU. */
 bool td_timeline_is_running(
 	const struct td_timeline *tl, const struct td_timeline_context *ctx, enum td_engine engine);
