@@ -1,4 +1,4 @@
-/* Bids, lists and slots; see auction.h. */
+/* Keeps bids, lists and slots; see auction.h. */
 #include "match/auction.h"
 
 #include <math.h>
@@ -9,10 +9,10 @@
 #include "match/scan.h"
 
 #define DEPTH_AT_FIRST 0.01f
-#define SEARCH_FIRST   4    /* times the columns: what searches may reach in vain, at first */
-#define SEARCH_TAIL    256u /* they begin when one of so many units still waits */
+#define SEARCH_FIRST   4    /* columns that unsuccessful searches may reach at first, per column */
+#define SEARCH_TAIL    256u /* searches begin when one unit in so many still waits */
 #define SEARCH_EARNED  4    /* columns that a search may reach for each bid made */
-#define FREE_FEW       128u /* so many free columns are looked at one by one */
+#define FREE_FEW       128u /* up to this many free columns are looked at one by one */
 
 static uint64_t total(const uint32_t *counts, uint32_t n)
 {
@@ -72,7 +72,7 @@ static void void_list(struct td_auction *a, uint32_t row)
 	a->list_threshold[row] = INFINITY;
 }
 
-/* Notes whether the kind's cheapest slot is free. */
+/* Keeps free_column up to date: notes whether the kind's cheapest slot is free. */
 static void note_free(struct td_auction *a, uint32_t column)
 {
 	uint32_t first = a->first_slot[column], at = a->free_at[column];
@@ -148,7 +148,7 @@ void td_auction_init(
 	for (uint32_t j = 0; j <= a->columns; j++) {
 		a->single &= a->first_slot[j + 1] - a->first_slot[j] <= 1;
 		note_free(a, j);
-		/* A kind without a copy is never anybody's best. */
+		/* A kind without copies is never the best of any row. */
 		if (a->first_slot[j] == a->first_slot[j + 1])
 			a->price[j] = INFINITY;
 	}
@@ -177,8 +177,8 @@ const float *td_auction_weights(const struct td_auction *a, uint32_t row)
 }
 
 /*
- * Returns the free column of the greatest value, where few columns are free; else NONE. The dummy
- * needs no look here, because every list has it.
+ * Returns the free column of the greatest value if few columns are free; else NONE. The dummy
+ * column need not be considered, because every list has it.
  */
 static uint32_t best_free(const struct td_auction *a, const float *weights)
 {
@@ -203,9 +203,8 @@ static uint32_t best_free(const struct td_auction *a, const float *weights)
 }
 
 /*
- * Fills the list where there are more near ties than it can hold: with the best one and a sample of
- * the others. Each row samples from another start, so that rows do not all bid for the same
- * columns.
+ * Fills a list that has no room for all near ties with the best one and a sample of the others.
+ * Each row samples from another start, so that rows do not all bid for the same columns.
  */
 static uint32_t spread(
 	struct td_auction *a, const float *weights, uint32_t row, float max, float depth)
@@ -219,9 +218,9 @@ static uint32_t spread(
 
 /*
  * Fills the row's list with the columns whose value exceeds the maximum - depth, and sets the
- * threshold there. The depth adapts so that the list is between an eighth full and full. The depth
- * is never less than eps: all near ties are equally good, and a list of the very best alone would
- * be void after a neighbour's first bid. The dummy column is always in the list.
+ * threshold to that. The depth adapts so that the list is between an eighth full and full. It is
+ * never less than eps: all near ties are equally good, and a list with only the very best would be
+ * void after a neighbour's first bid. The dummy column is always in the list.
  */
 static void scan_row(struct td_auction *a, uint32_t row)
 {
@@ -252,7 +251,8 @@ static void scan_row(struct td_auction *a, uint32_t row)
 	}
 	free_one = count < a->columns ? best_free(a, weights) : TD_AUCTION_NONE;
 	if (free_one != TD_AUCTION_NONE)
-		columns[count++] = free_one; /* below the threshold or not: a list may hold more */
+		/* May be below the threshold: a list may have more than it needs. */
+		columns[count++] = free_one;
 	if (a->dummy_slots)
 		columns[count++] = a->columns;
 	a->list_count[row] = count;
@@ -266,7 +266,7 @@ static void scan_row(struct td_auction *a, uint32_t row)
 }
 
 struct choice {
-	uint32_t column; /* the best, or NONE */
+	uint32_t column; /* the best column, or NONE */
 	float value, second;
 };
 
@@ -298,8 +298,8 @@ static struct choice best_in_list(struct td_auction *a, uint32_t row)
 }
 
 /*
- * Returns the free column of the list at hand that has the greatest value, if that is at least
- * `least`; else NONE.
+ * Returns the free column of greatest value in the list that choose() evaluated last, if the value
+ * is at least `least`; else NONE.
  */
 static uint32_t free_in_list(const struct td_auction *a, uint32_t row, float least)
 {
@@ -376,9 +376,9 @@ static void take_cheapest(struct td_auction *a, uint32_t column, uint32_t unit, 
 }
 
 /*
- * Lets one unit take a slot. Returns the unit that it displaced, or NONE. Where the list's best is
- * below the threshold by up to half of eps, the price still rises by the other half, and the unit
- * has its best value but for eps.
+ * Lets one unit take a slot. Returns the unit that it displaced, or NONE. The list's best may be
+ * below the threshold by up to half of eps. The price still rises by the other half, and the unit
+ * has its best value within eps.
  */
 static uint32_t bid(struct td_auction *a, uint32_t unit, float eps)
 {
@@ -442,8 +442,8 @@ static void vacate(struct td_auction *a, uint32_t unit)
 }
 
 /*
- * Units that could have more than eps elsewhere leave their slots. Returns how many units wait; the
- * queue has them.
+ * Takes the slot from each unit that could have more than eps elsewhere. Returns the number of
+ * units that wait, which are in the queue.
  */
 static uint32_t release(struct td_auction *a, float eps)
 {
@@ -468,8 +468,8 @@ static uint32_t release(struct td_auction *a, float eps)
 }
 
 /*
- * Searches an alternating path while searches pay: each bid earns credit, a search costs what it
- * has reached, and one that finds a free column is free.
+ * Searches an alternating path as long as the credit lasts. Each bid earns credit, and a search
+ * costs the columns that it has reached, unless it finds a free column.
  */
 static bool search(struct td_auction *a, uint32_t unit, float eps, int64_t *credit)
 {

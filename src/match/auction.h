@@ -42,68 +42,76 @@
 struct td_auction {
 	const float *weights; /* rows x stride */
 	size_t stride;
-	uint32_t rows, columns; /* kinds, without the dummies */
-	uint32_t units;         /* N */
+	uint32_t rows, columns; /* numbers of kinds without the dummies */
+	uint32_t units;         /* N, the number of units */
 	uint32_t dummy_units, dummy_slots;
 	bool avx2;
-	uint32_t list_room; /* columns kept per row */
+	uint32_t list_room; /* most columns kept per row */
 
-	/* per column kind; index `columns` is the dummy */
-	float *price;         /* of the cheapest slot */
-	uint32_t *first_slot; /* columns + 2; a kind's slots are a heap, cheapest first */
+	/* One entry per column kind; index `columns` is the dummy. */
+	float *price; /* price of the cheapest slot */
+	/* Columns + 2 entries; the slots of a kind are a heap, cheapest first. */
+	uint32_t *first_slot;
 	uint32_t *free_column,
-		*free_at; /* kinds whose cheapest slot is free; where each is among them */
+		/*
+		 * free_column lists the kinds whose cheapest slot is free; free_at has the index of
+		 * each in it.
+		 */
+		*free_at;
 	uint32_t free_count;
-	/* per slot */
+	/* One entry per slot. */
 	float *slot_price;
-	uint32_t *slot_unit; /* owner, or NONE */
+	uint32_t *slot_unit; /* the unit that has the slot, or NONE */
 	uint32_t *slot_column;
-	/* per unit */
-	uint32_t *unit_row; /* row kind; `rows` is the dummy */
+	/* One entry per unit. */
+	uint32_t *unit_row; /* kind of its row; `rows` is the dummy */
 	uint32_t *unit_slot;
-	uint32_t *queue; /* N, a ring */
-	/* per row kind, the dummy included */
-	uint32_t *list_count;  /* padded with entries of no value to whole groups: scan.h */
-	float *list_threshold; /* every column beyond the list has at most this value */
+	uint32_t *queue; /* ring of N waiting units */
+	/* One entry per row kind, the dummy included. */
+	uint32_t *list_count;  /* padded to whole groups with entries of no value: scan.h */
+	float *list_threshold; /* no column outside the list has a greater value */
 	float *list_depth;
-	uint32_t *list_column; /* list_room each */
+	uint32_t *list_column; /* list_room entries per row kind */
 	float *list_weight;
-	/* of augment.h */
-	uint32_t *stamps, stamp; /* per column kind: the search that has reached it last */
+	/* Used by augment.c. */
+	uint32_t *stamps, stamp; /* per column kind: the last search that reached it */
 	uint32_t *reached, *reached_from;
-	float *masked; /* prices, those of the reached without bound */
-	bool single;   /* every column kind has one slot */
+	float *masked; /* the prices, INFINITY for reached columns */
+	bool single;   /* every column kind has just one slot */
 
-	float eps;                     /* of the phase */
-	float values[TD_AUCTION_LIST]; /* of the list looked at last */
-	uint32_t *hits;                /* scratch of a scan, and below */
+	float eps;                     /* eps of the present phase */
+	float values[TD_AUCTION_LIST]; /* values of the list that was evaluated last */
+	uint32_t *hits;                /* scratch of a scan, as are the fields below */
 	float *maxima;
-	float *zeros; /* the dummy row */
+	float *zeros; /* weights of the dummy row */
 
 	uint64_t bids, scans, searched;
 	double primal, dual;
 };
 
-/* Returns the memory that the arrays need for so many kinds and units. */
+/* Returns the number of bytes that the arrays need for so many kinds and units. */
 size_t td_auction_bytes(uint32_t rows, uint32_t columns, uint32_t units);
 
 /*
- * Carves the arrays from memory and makes everything unassigned at price 0. Without counts, each
- * kind has one copy.
+ * Places the arrays in memory. All units are unassigned at price 0. Without counts, each kind has
+ * one copy.
  */
 void td_auction_init(struct td_auction *auction, void *memory,
 	const struct td_match_problem *problem, bool avx2);
 
 /*
- * Runs one phase: units that break eps-complementary slackness leave, then all bid until all are
- * assigned. Returns false after bids_max bids; the state is then valid with fewer units assigned.
+ * Runs one phase: units that break eps-complementary slackness lose their slot, then all bid until
+ * all are assigned. Returns false after bids_max bids; the state is then valid, but some units are
+ * unassigned.
  */
 bool td_auction_phase(struct td_auction *auction, float eps, uint64_t bids_max);
 
-/* Primal and dual of the present state; with units unassigned the primal counts them as 0. */
+/*
+ * Computes the primal and the dual of the present state. Unassigned units count as 0 in the primal.
+ */
 void td_auction_evaluate(struct td_auction *auction);
 
-/* Best value of a row kind at the present prices. */
+/* Returns the best value of a row kind at the present prices. */
 float td_auction_best(struct td_auction *auction, uint32_t row);
 
 /*
@@ -114,30 +122,29 @@ float td_auction_bound(struct td_auction *auction, uint32_t row, float slack);
 
 float td_auction_weight(const struct td_auction *auction, uint32_t row, uint32_t column);
 
-/* The row's weights; the dummy's are zeros. */
+/* Returns the row's weights; those of the dummy are zeros. */
 const float *td_auction_weights(const struct td_auction *auction, uint32_t row);
 
 /*
- * Gives the only slot of a column to a unit at the slot's price. Its former owner must get another
- * slot next.
+ * Gives the only slot of a column to a unit, at the slot's price. The caller must give its former
+ * owner another slot next.
  */
 void td_auction_move(struct td_auction *auction, uint32_t unit, uint32_t column);
 
 /* Sets the price of a column that has one slot. */
 void td_auction_set_price(struct td_auction *auction, uint32_t column, float price);
 
-/* The row's weights have changed: its units leave, its list is void. */
+/* Notes that the weights of a row have changed: its units lose their slots and its list is void. */
 void td_auction_forget(struct td_auction *auction, uint32_t row);
 
 /*
- * Sets the prices of column kinds, equal for all slots of a kind, and voids all lists. The dummy's
- * price stays.
+ * Sets the prices of all column kinds but the dummy, equal for all slots of a kind. All lists
+ * become void.
  */
 void td_auction_set_prices(struct td_auction *auction, const float *prices);
 
 /*
- * Lowers all prices alike once they are so far above the weights that floats could not resolve eps.
- * Prices rise from one matching to the next, so this comes. It voids the lists and changes nothing
- * else.
+ * Lowers all prices alike once they are so far above the weights that floats cannot resolve eps,
+ * since prices rise from one matching to the next. All lists become void; nothing else changes.
  */
 void td_auction_rebase(struct td_auction *auction);

@@ -1,4 +1,4 @@
-/* Breadth-first search and price steps; see augment.h. */
+/* Searches paths breadth-first and raises prices; see augment.h. */
 #include "match/augment.h"
 
 #include <math.h>
@@ -11,7 +11,10 @@ static uint32_t owner(const struct td_auction *a, uint32_t column)
 	return a->slot_unit[a->first_slot[column]];
 }
 
-/* Moves everybody along the path that ends at the k-th reached column, which is free. */
+/*
+ * Moves each unit on the path to its next column; the path ends at the k-th reached column, which
+ * is free.
+ */
 static void move_over(struct td_auction *a, uint32_t unit, uint32_t k)
 {
 	while (k != TD_AUCTION_NONE) {
@@ -23,7 +26,10 @@ static void move_over(struct td_auction *a, uint32_t unit, uint32_t k)
 	}
 }
 
-/* Reaches the columns within eps of the row's best. Returns the index of a free one, or NONE. */
+/*
+ * Adds the columns within eps of the row's best to those reached. Returns the index of a free one,
+ * or NONE.
+ */
 static uint32_t reach_ties(
 	struct td_auction *a, uint32_t row, uint32_t from, float eps, uint32_t *count)
 {
@@ -47,8 +53,8 @@ static uint32_t reach_ties(
 }
 
 /*
- * Returns the row's greatest value over columns not reached. a->masked has the prices, without a
- * bound for those that were reached.
+ * Returns the row's greatest value over columns that were not reached. a->masked has the prices,
+ * INFINITY for reached columns.
  */
 static float best_out(struct td_auction *a, uint32_t row, float enough)
 {
@@ -66,7 +72,10 @@ static float best_out(struct td_auction *a, uint32_t row, float enough)
 	return out;
 }
 
-/* Raises the reached columns as far as all reached rows allow; false: that is hardly anything. */
+/*
+ * Raises the prices of the reached columns by as much as all reached rows allow. Returns false,
+ * with nothing changed, if that is less than eps / 2.
+ */
 static bool raise_all(struct td_auction *a, uint32_t unit, float eps, uint32_t count)
 {
 	uint32_t row = a->unit_row[unit];

@@ -22,11 +22,14 @@
 #include "match/auction.h"
 
 enum td_augment {
-	TD_AUGMENT_FOUND,  /* the unit has a column */
+	TD_AUGMENT_FOUND,  /* the unit has a column now */
 	TD_AUGMENT_RAISED, /* prices have risen: search again, or bid */
-	TD_AUGMENT_STUCK,  /* nothing has changed */
+	TD_AUGMENT_STUCK,  /* nothing has changed, so bid */
 };
 
-/* *ret_reached: columns reached, what the search has cost. */
+/*
+ * Searches a column for a unit. *ret_reached is the number of columns reached, the cost of the
+ * search.
+ */
 enum td_augment td_augment_search(
 	struct td_auction *auction, uint32_t unit, float eps, uint32_t *ret_reached);

@@ -1,4 +1,4 @@
-/* Kinds of rows and columns; see collapse.h. */
+/* Finds kinds of rows and columns; see collapse.h. */
 #include "match/collapse.h"
 
 #include <string.h>
@@ -48,8 +48,8 @@ void td_collapse_carve(
 }
 
 /*
- * Numbers the kinds in the order of the sort by hash, then index, in which equal hashes are
- * neighbours. Returns how many kinds there are.
+ * Numbers the kinds by the keys, sorted by hash and then index, so that equal hashes are
+ * neighbours. Returns the number of kinds.
  */
 static uint32_t kinds_by_hash(struct td_collapse *c, uint32_t n, uint32_t *kind)
 {
@@ -80,7 +80,8 @@ static uint32_t find_rows(struct td_collapse *c, const struct td_match_problem *
 	}
 	kinds = kinds_by_hash(c, p->rows, c->row_kind);
 	if (kinds > p->rows / 2)
-		return kinds; /* whether they are exact does not matter: see td_collapse_find */
+		/* The hash finds candidates only; td_collapse_find() compares them in full. */
+		return kinds;
 	for (uint32_t i = 0; i < p->rows; i++) {
 		const float *of_first = p->weights + c->first[c->row_kind[i]] * p->stride;
 
@@ -92,7 +93,10 @@ static uint32_t find_rows(struct td_collapse *c, const struct td_match_problem *
 	return kinds;
 }
 
-/* Over the first rows of all kinds, which are in c->row_order until the orders are made. */
+/*
+ * Finds the kinds of columns by the first row of each row kind; `rows` lists these. Returns their
+ * number.
+ */
 static uint32_t find_columns(
 	struct td_collapse *c, const struct td_match_problem *p, const uint32_t *rows, uint32_t n)
 {
@@ -122,7 +126,7 @@ static uint32_t find_columns(
 	return kinds;
 }
 
-/* Counts of the kinds, and the members sorted by kind. cursor: kinds entries. */
+/* Counts the members of each kind and sorts them by kind. cursor is scratch of `kinds` entries. */
 static void order_by_kind(const uint32_t *kind, uint32_t n, uint32_t kinds, uint32_t *counts,
 	uint32_t *order, uint64_t *cursor)
 {
@@ -144,7 +148,7 @@ bool td_collapse_find(struct td_collapse *c, const struct td_match_problem *p)
 	c->row_kinds = find_rows(c, p);
 	if (c->row_kinds > p->rows / 2) {
 		/*
-		 * All rows differ. Columns could still agree, but comparing them all is a pass that
+		 * All rows differ. Some columns could still be equal, but comparing all of them
 		 * rarely pays.
 		 */
 		return false;

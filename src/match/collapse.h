@@ -40,19 +40,19 @@
 
 struct td_collapse {
 	uint32_t row_kinds, column_kinds;
-	uint32_t *row_kind, *column_kind;     /* of each row, column */
-	uint32_t *row_counts, *column_counts; /* of each kind */
-	uint32_t *row_order, *column_order;   /* rows, columns by kind */
+	uint32_t *row_kind, *column_kind;     /* kind of each row and of each column */
+	uint32_t *row_counts, *column_counts; /* number of members of each kind */
+	uint32_t *row_order, *column_order;   /* rows and columns sorted by kind */
 	float *weights;                       /* row_kinds x column_kinds */
 	uint64_t *keys;                       /* scratch, the larger of rows and columns */
 	uint32_t *first;                      /* scratch: the first member of each kind */
 };
 
-/* Size of the compact matrix at most, in floats: beyond it kinds are not worth it. */
+/* Returns the largest size of the compact matrix, in floats. A larger one would not pay. */
 size_t td_collapse_room(uint32_t rows, uint32_t columns);
 
 void td_collapse_carve(
 	struct td_collapse *collapse, struct td_carve *carve, uint32_t rows, uint32_t columns);
 
-/* False: not worth it, nothing is said. */
+/* Finds the kinds. Returns false if they would not pay; the struct is then not valid. */
 bool td_collapse_find(struct td_collapse *collapse, const struct td_match_problem *problem);

@@ -1,4 +1,4 @@
-/* Levels, scaling and results; see match.h. */
+/* Solves a problem by levels and scaling; see match.h. */
 #include "match/match.h"
 
 #include <errno.h>
@@ -11,14 +11,15 @@
 #include "match/scan.h"
 #include "match/sort.h"
 
-#define COARSE_FROM      200u /* smaller problems are solved as they are */
-#define COARSENING       3u   /* one of so many rows and columns is solved first */
-#define KEY_SAMPLES      64u  /* entries that tell a row's mean */
-#define SCALE            5    /* epsilon shrinks by at most this much from phase to phase */
+#define COARSE_FROM      200u /* problems smaller than this have no coarse level */
+#define COARSENING       3u   /* a coarse level has one of so many rows and columns */
+#define KEY_SAMPLES      64u  /* entries that are read to estimate a row's mean */
+#define SCALE            5    /* epsilon shrinks by at most this factor from phase to phase */
 #define FIRST_SHARE      0.125f
-#define COARSE_TOLERANCE 2   /* times the tolerance, per level */
-#define WAR_BIDS         10u /* per unit and phase: more is a price war, and epsilon rises */
-#define PHASES_MAX       100u
+#define COARSE_TOLERANCE 2 /* tolerance of a coarse level relative to the level above */
+/* Bids per unit and phase; more of them are a price war, and epsilon rises. */
+#define WAR_BIDS   10u
+#define PHASES_MAX 100u
 
 const struct td_match_options td_match_default = {.tolerance = 1e-4};
 
@@ -28,14 +29,15 @@ struct td_match {
 	struct td_collapse collapse;
 	struct td_auction auction;
 	bool collapsed;
-	float eps; /* of the last phase */
+	float eps; /* epsilon of the last phase */
 	struct td_match_result result;
-	void *memory; /* of the levels */
+	void *memory; /* memory for the coarse levels */
 	size_t bytes;
 };
 
 /*
- * Returns the memory for the coarse levels of a problem of unit counts, beside the auction itself.
+ * Returns the bytes for the coarse levels of a problem with these unit counts, without the auction
+ * itself.
  */
 static size_t coarse_bytes(uint32_t rows, uint32_t columns)
 {
@@ -62,7 +64,7 @@ size_t td_match_bytes(uint32_t rows, uint32_t columns, uint32_t units)
 	return c.used + td_auction_bytes(rows, columns, units) + coarse_bytes(rows, columns);
 }
 
-/* Ascending with the float. */
+/* Returns an integer that is ordered like the float. */
 static uint32_t ordered(float f)
 {
 	uint32_t bits;
@@ -71,7 +73,9 @@ static uint32_t ordered(float f)
 	return bits >> 31 ? ~bits : bits | 0x80000000u;
 }
 
-/* Picks one of COARSENING rows or columns, in the order of the mean of a few of their entries. */
+/*
+ * Sorts rows or columns by the mean of a few of their entries, and picks every COARSENING-th one.
+ */
 static void pick_lines(
 	const struct td_match_problem *p, bool rows, uint64_t *keys, uint32_t *picked)
 {
@@ -105,7 +109,10 @@ static void gather(const struct td_match_problem *p, const uint32_t *rows, uint3
 	}
 }
 
-/* Mean best value at price 0 over one of `every` rows, and the largest weight among them. */
+/*
+ * Returns the mean of the best values at price 0 over every `every`-th row. *ret_max is the largest
+ * weight among them.
+ */
 static float mean_best(struct td_auction *a, uint32_t every, float *ret_max)
 {
 	double sum = 0;
@@ -127,7 +134,7 @@ static bool is_within(const struct td_auction *a, double tolerance)
 	return a->dual - a->primal <= tolerance * a->dual;
 }
 
-/* Phases from eps on until the gap is proved. Returns 0, or 1: it could not be. */
+/* Runs phases from eps on until the tolerance is proved. Returns 0; 1: it could not be proved. */
 static int scale_down(struct td_match *m, struct td_auction *a, double tolerance, float eps)
 {
 	for (uint32_t phases = 0; phases < PHASES_MAX; phases++) {
@@ -156,8 +163,8 @@ static int solve_level(struct td_match *m, struct td_auction *a, const struct td
 	double tolerance, struct td_carve memory);
 
 /*
- * Sets prices from a part of the problem, if they are better than none. Returns the mean gap per
- * unit that they should lead to, or a negative number if none were set.
+ * Sets prices that a coarse level has found, if they are better than prices of 0. Returns the mean
+ * gap per unit to expect from them; negative: none were set.
  */
 static double coarse_prices(struct td_match *m, struct td_auction *a,
 	const struct td_match_problem *p, double tolerance, struct td_carve memory, float mean_at_0)
@@ -208,7 +215,7 @@ static int solve_level(struct td_match *m, struct td_auction *a, const struct td
 	mean = mean_best(a, 8, &max);
 	if (!(max > 0))
 		mean = mean_best(a, 1, &max);
-	if (!(max > 0)) { /* nobody matches anybody: that is the optimum, and its own bound */
+	if (!(max > 0)) { /* no pair is feasible: the optimum is 0, and so is its bound */
 		td_auction_evaluate(a);
 		return 0;
 	}
@@ -222,7 +229,7 @@ static int solve_level(struct td_match *m, struct td_auction *a, const struct td
 	return scale_down(m, a, tolerance, eps);
 }
 
-/* The unit's column, or NONE where the pair is none. */
+/* Returns the unit's column; NONE if it has none or the pair is infeasible. */
 static uint32_t column_of(const struct td_auction *a, uint32_t unit)
 {
 	uint32_t slot = a->unit_slot[unit], column;

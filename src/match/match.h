@@ -43,24 +43,24 @@
 
 struct td_match_problem {
 	const float *weights; /* rows x stride */
-	size_t stride;        /* floats from one row to the next, at least columns */
+	size_t stride;        /* distance of two rows in floats, at least `columns` */
 	uint32_t rows, columns;
-	const uint32_t *row_counts, *column_counts; /* copies of each; NULL: one each */
+	const uint32_t *row_counts, *column_counts; /* number of copies of each; NULL: one each */
 };
 
 struct td_match_options {
-	double tolerance;      /* of the optimum; 1e-4 */
-	bool portable;         /* no SIMD */
-	bool keep_kinds_apart; /* do not look for identical rows and columns */
-	bool flat;             /* no coarse levels */
+	double tolerance;      /* largest relative gap to the optimum; 1e-4 is usual */
+	bool portable;         /* does not use SIMD */
+	bool keep_kinds_apart; /* does not look for identical rows and columns */
+	bool flat;             /* does not use coarse levels */
 };
 
 extern const struct td_match_options td_match_default;
 
 struct td_match_result {
-	double weight;                  /* of the matching */
-	double bound;                   /* no matching weighs more */
-	uint64_t bids, scans, searched; /* columns reached by searches */
+	double weight;                  /* weight of the matching */
+	double bound;                   /* an upper bound of all matchings' weights */
+	uint64_t bids, scans, searched; /* searched: number of columns that searches have reached */
 	uint32_t phases, levels;
 	uint32_t row_kinds, column_kinds;
 };
@@ -68,8 +68,8 @@ struct td_match_result {
 struct td_match;
 
 /*
- * Returns the memory for problems of up to so many rows, columns and units. Units are the larger
- * sum of the counts.
+ * Returns the bytes needed for problems of up to so many rows, columns and units. `units` is the
+ * larger of the two sums of counts.
  */
 size_t td_match_bytes(uint32_t rows, uint32_t columns, uint32_t units);
 
@@ -90,9 +90,9 @@ int td_match_solve(const struct td_match_problem *problem, const struct td_match
 	struct td_match **ret_match);
 
 /*
- * Solves again after the weights of some rows have changed, from the last prices and matching.
- * Quick when they are few. Outcomes as above. Row numbers are those of the problem. A problem whose
- * kinds were found here is solved anew.
+ * Solves again from the last prices and matching, after the weights of some rows have changed. It
+ * is quick if they are few. Returns the same values as td_match_solve(). Row numbers are those of
+ * the problem. A problem whose kinds were found by td_match_solve() is solved anew.
  */
 int td_match_again(struct td_match *match, const uint32_t *changed, uint32_t count,
 	uint32_t *ret_column, struct td_match_result *ret_result);

@@ -1,4 +1,4 @@
-/* Row passes; see scan.h. */
+/* Passes over a row of weights; see scan.h. */
 #include "match/scan.h"
 
 #if defined(__x86_64__)
@@ -64,7 +64,7 @@ static uint32_t above_portable(const float *weights, const float *prices, uint32
 	return count;
 }
 
-/* Bit k: value k of the block is above. */
+/* Returns a word in which bit k tells that value k of the block is above the threshold. */
 static uint32_t bits_portable(
 	const float *weights, const float *prices, uint32_t n, float threshold)
 {
@@ -113,7 +113,7 @@ bool td_scan_has_avx2(void)
 	if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE))
 		return false;
 	__asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-	if ((low & 6) != 6) /* the system saves both halves of the registers */
+	if ((low & 6) != 6) /* the system has to save both halves of the registers */
 		return false;
 	return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_AVX2);
 }
@@ -121,12 +121,12 @@ bool td_scan_has_avx2(void)
 __attribute__((target("avx2"))) static inline __m256 values8(
 	const float *weights, const float *prices)
 {
-	/* max(w, 0) is 0 where w is not a number */
+	/* max(w, 0) is 0 if w is not a number */
 	return _mm256_sub_ps(_mm256_max_ps(_mm256_loadu_ps(weights), _mm256_setzero_ps()),
 		_mm256_loadu_ps(prices));
 }
 
-/* The maxima of four blocks' vectors, one per lane. */
+/* Returns the maximum of each of four blocks' vectors, one per lane. */
 __attribute__((target("avx2"))) static inline __m128 four_maxima(
 	__m256 a, __m256 b, __m256 c, __m256 d)
 {
@@ -184,7 +184,7 @@ __attribute__((target("avx2"))) static void raise_avx2(
 	raise_portable(weights + whole, profit, n - whole, prices + whole);
 }
 
-/* Bit k: value k of the block is above. */
+/* Returns a word in which bit k tells that value k of the block is above the threshold. */
 __attribute__((target("avx2"))) static inline uint32_t block_above(
 	const float *weights, const float *prices, __m256 threshold)
 {
@@ -231,7 +231,8 @@ __attribute__((target("avx2"))) static uint32_t above_avx2(const float *weights,
 }
 
 /*
- * Gives each lane the value of the other half, of the other pair in its half, or of its neighbour.
+ * Gives each lane the value of another lane. fold 0: of the other half; 1: of the other pair in its
+ * half; 2: of its neighbour.
  */
 __attribute__((target("avx2"))) static inline __m256 fold_over(__m256 lanes, int fold)
 {
@@ -256,7 +257,7 @@ __attribute__((target("avx2"))) static struct td_scan_best list_avx2(const uint3
 		second = _mm256_max_ps(second, _mm256_min_ps(first, value));
 		first = _mm256_max_ps(first, value);
 	}
-	for (int fold = 0; fold < 3; fold++) { /* halves, quarters, neighbours */
+	for (int fold = 0; fold < 3; fold++) { /* halves, pairs, neighbours */
 		__m256 other = fold_over(first, fold);
 
 		second = _mm256_max_ps(_mm256_max_ps(second, fold_over(second, fold)),

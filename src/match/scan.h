@@ -49,32 +49,32 @@ static inline float td_scan_weight(float w)
 /* Tells whether this processor runs the AVX2 versions. */
 bool td_scan_has_avx2(void);
 
-/* maxima[b] = max over block b of weight - price; returns the maximum of all. n > 0. */
+/*
+ * Sets maxima[b] to the maximum of weight - price over block b. Returns the maximum of all. n > 0.
+ */
 float td_scan_maxima(
 	const float *weights, const float *prices, uint32_t n, float *maxima, bool avx2);
 
 /*
- * Lists the columns with weight - price > threshold, ascending, at most `room`, given the blocks'
- * maxima. Returns how many, or room + 1 if there are more.
+ * Lists the columns with weight - price > threshold in ascending order, at most `room`. maxima are
+ * the blocks' maxima. Returns the number of columns, or room + 1 if there are more.
  */
 uint32_t td_scan_above(const float *weights, const float *prices, uint32_t n, const float *maxima,
 	float threshold, uint32_t *columns, uint32_t room, bool avx2);
 
 /*
  * Lists at most `room` columns with weight - price > threshold: a sample from all over the row.
- * Blocks are visited in large steps from one that `seed` chooses, and each gives a few at most.
- * Returns how many.
+ * Blocks are visited in large steps from one that `seed` chooses, and each gives a few columns at
+ * most. Returns their number.
  */
 uint32_t td_scan_sample(const float *weights, const float *prices, uint32_t n, const float *maxima,
 	float threshold, uint32_t seed, uint32_t *columns, uint32_t room, bool avx2);
 
-/* A column of the greatest value, `max`, the first one. */
+/* Returns the first column of the greatest value, which is `max`. */
 uint32_t td_scan_argmax(
 	const float *weights, const float *prices, uint32_t n, const float *maxima, float max);
 
-/*
- * Lists are padded to whole groups. A pad has the weight -INFINITY and any column that has a price.
- */
+/* Lists are padded to whole groups. A pad has the weight -INFINITY and any valid column. */
 #define TD_SCAN_GROUP 8u
 
 static inline uint32_t td_scan_padded(uint32_t n)
@@ -83,8 +83,8 @@ static inline uint32_t td_scan_padded(uint32_t n)
 }
 
 struct td_scan_best {
-	float value, second; /* the two greatest, -INFINITY where there are none */
-	uint32_t at; /* of the greatest, the first one; UINT32_MAX where all are -INFINITY */
+	float value, second; /* the two greatest values; -INFINITY if there are fewer */
+	uint32_t at; /* index of the first greatest value; UINT32_MAX if all are -INFINITY */
 };
 
 /*
@@ -94,8 +94,11 @@ struct td_scan_best {
 struct td_scan_best td_scan_list(const uint32_t *columns, const float *weights, const float *prices,
 	uint32_t n, float *values, bool avx2);
 
-/* Bit k: values[k] is at least `least`. n at most 64; values as td_scan_list() left them. */
+/*
+ * Returns a word in which bit k tells that values[k] is at least `least`. n is at most 64; values
+ * are from td_scan_list().
+ */
 uint64_t td_scan_at_least(const float *values, uint32_t n, float least, bool avx2);
 
-/* prices[j] = max(prices[j], weight[j] - profit). */
+/* Sets prices[j] to max(prices[j], weights[j] - profit). */
 void td_scan_raise(const float *weights, float profit, uint32_t n, float *prices, bool avx2);

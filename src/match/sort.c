@@ -1,4 +1,4 @@
-/* Heap sort; libc's qsort may allocate. */
+/* Sorts by heap sort, since libc's qsort may allocate memory; see sort.h. */
 #include "match/sort.h"
 
 static void sift(uint64_t *keys, uint32_t at, uint32_t n)
