@@ -1,4 +1,4 @@
-/* Bootstrap intervals of paired values; see bootstrap.h. */
+/* Computes bootstrap intervals of paired values; see bootstrap.h. */
 #include "sim/base/bootstrap.h"
 
 #include <assert.h>
@@ -8,7 +8,7 @@
 
 #include "sim/base/random.h"
 
-#define TAIL (TD_BOOTSTRAP_RESAMPLES / 40) /* 2.5 % */
+#define TAIL (TD_BOOTSTRAP_RESAMPLES / 40) /* number of resamples below 2.5 % */
 
 static int compare(const void *a, const void *b)
 {
@@ -17,7 +17,7 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The value at a rank of the resample in which sorted[k] is there counts[k] times. */
+/* Returns the value at a rank of a resample that has sorted[k] counts[k] times. */
 static double at_rank(const double *sorted, const uint16_t *counts, uint32_t rank)
 {
 	uint32_t k = 0;

@@ -16,13 +16,16 @@
 
 #define TD_BOOTSTRAP_RESAMPLES 2000u
 #define TD_BOOTSTRAP_LEAST     6u
-#define TD_BOOTSTRAP_MOST      512u /* values */
+#define TD_BOOTSTRAP_MOST      512u /* most values */
 
 struct td_interval {
 	double low, high;
 };
 
-/* -INFINITY to INFINITY: there are fewer than TD_BOOTSTRAP_LEAST values, or one is not a number. */
+/*
+ * Returns the interval of the median. It is -INFINITY to INFINITY for fewer than TD_BOOTSTRAP_LEAST
+ * values, or if one is not a number.
+ */
 struct td_interval td_bootstrap_median(const double *values, uint32_t count);
 
 enum td_difference {
@@ -31,5 +34,8 @@ enum td_difference {
 	TD_LESS,
 };
 
-/* none: what no difference is, 1 of ratios and 0 of differences. */
+/*
+ * Tells which side of `none` the interval is on. `none` means no difference: 1 for ratios, 0 for
+ * differences.
+ */
 enum td_difference td_interval_shows(struct td_interval interval, double none);

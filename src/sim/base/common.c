@@ -132,7 +132,7 @@ int td_sim_try_dir(const char *path, struct td_err *err)
 	return 0;
 }
 
-/* Writes the path of a file while it is incomplete. -ENAMETOOLONG: there is none. */
+/* Writes the path that a file has while it is incomplete. Returns 0, or -ENAMETOOLONG. */
 static int name_part(char (*ret)[PATH_MAX], const char *dir, const char *name)
 {
 	int n = snprintf(*ret, sizeof(*ret), "%s/.%s.part", dir, name);
@@ -156,7 +156,7 @@ FILE *td_sim_create(const char *dir, const char *name, struct td_err *err)
 int td_sim_close(FILE *file, const char *dir, const char *name, struct td_err *err)
 {
 	char part[PATH_MAX], path[PATH_MAX];
-	/* A reason from an earlier error is lost; it shows again only if the error repeats. */
+	/* The reason of an earlier error is not known here. It shows only if the error repeats. */
 	int number = ferror(file) ? EIO : 0;
 
 	if (fflush(file))
@@ -165,7 +165,8 @@ int td_sim_close(FILE *file, const char *dir, const char *name, struct td_err *e
 		number = errno;
 	if (name_part(&part, dir, name))
 		return file_error(dir, name, ENAMETOOLONG, err);
-	snprintf(path, sizeof(path), "%s/%s", dir, name); /* shorter than the other */
+	/* fits, because the path of the incomplete file is longer. */
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	if (!number && rename(part, path))
 		number = errno;
 	if (!number)

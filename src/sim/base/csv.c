@@ -1,4 +1,4 @@
-/* Reading CSV; see csv.h. */
+/* Reads CSV; see csv.h. */
 #include "sim/base/csv.h"
 
 #include <errno.h>
@@ -167,7 +167,7 @@ typedef FILE *source;
 #define source_close(file)         fclose(file)
 #endif
 
-/* Reads the whole file, with room for a 0. */
+/* Reads the whole file and adds a 0. */
 static int slurp(source file, const char *path, char **ret, size_t *ret_length, struct td_err *err)
 {
 	td_auto_free char *text = NULL;
@@ -212,7 +212,7 @@ int td_csv_open(struct td_csv *csv, const char *path, struct td_err *err)
 		return td_err_set(
 			err, errno ? -errno : -ENOMEM, "%.160s: %s", path, strerror(errno));
 	r = slurp(file, path, &text, &length, err);
-	/* A packed file that ends too early says so only here: Z_BUF_ERROR. */
+	/* Only closing tells that a packed file ends too early: Z_BUF_ERROR. */
 	if (source_close(file) && !r) {
 		free(text);
 		r = td_err_set(err, -EIO, "%.160s: ends in the middle", path);
@@ -285,7 +285,7 @@ int td_csv_number(const struct td_csv *csv, int column, double min, double max, 
 	char *rest;
 	double value;
 
-	/* strtod alone would take "nan", "inf", hexadecimal and leading blanks. */
+	/* strtod alone would accept "nan", "inf", hexadecimal numbers and leading blanks. */
 	if (!*text || strspn(text, "0123456789+-.eE") != strlen(text))
 		return td_csv_error(csv, err, "%.32s is \"%.32s\": expected a number", name, text);
 	value = strtod(text, &rest);

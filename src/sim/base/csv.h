@@ -1,5 +1,5 @@
 /*
- * CSV with a header line, plain or gzipped, as traces and measured tables come.
+ * A reader of CSV files with a header line, plain or gzipped, for traces and measured tables.
  *
  * Fields may be quoted ("a, b", quotes doubled). Lines end with LF or CRLF. Empty lines are
  * skipped, and so is a byte order mark of UTF-8. The whole file is read at once, at most
@@ -21,32 +21,35 @@ struct td_err;
 
 struct td_csv {
 	char *name;
-	char *text, *at, *end; /* text: owned, with a 0 after the end */
-	uint32_t line;         /* of the present row, from 1 */
+	char *text, *at, *end; /* text is owned by the reader and ends with a 0 */
+	uint32_t line;         /* line number of the present row, from 1 */
 	uint32_t column_count, field_count;
 	char *columns[TD_CSV_COLUMNS_MAX], *fields[TD_CSV_COLUMNS_MAX];
 };
 
 /*
- * Returns 0; -errno; -ENOSYS: gzipped, and built without zlib; -EFBIG; -EINVAL: no header. On
- * failure nothing needs to be closed.
+ * Opens a file. Returns 0; -errno; -ENOSYS: it is gzipped, and this was built without zlib; -EFBIG;
+ * -EINVAL: no header. On failure nothing needs to be closed.
  */
 int td_csv_open(struct td_csv *csv, const char *path, struct td_err *err);
 
-/* As td_csv_open() from memory, which is copied. name: for errors. */
+/* As td_csv_open(), for a text in memory, which is copied. `name` is for errors. */
 int td_csv_open_text(
 	struct td_csv *csv, const char *name, const char *text, size_t length, struct td_err *err);
 
 void td_csv_close(struct td_csv *csv);
 
-/* Index of a column, or -1. */
+/* Returns the index of a column, or -1. */
 int td_csv_column(const struct td_csv *csv, const char *name);
 
-/* Indices of several; -EINVAL names the first that is missing. */
+/* Finds the indices of several columns. Returns 0; -EINVAL: err names the first missing one. */
 int td_csv_need(const struct td_csv *csv, const char *const *names, uint32_t count, int *ret,
 	struct td_err *err);
 
-/* 0: a row; 1: the end; -EINVAL: a row of too few or too many fields, or an open quote. */
+/*
+ * Reads the next row. Returns 0: a row; 1: the end; -EINVAL: too few or too many fields, or an open
+ * quote.
+ */
 int td_csv_next(struct td_csv *csv, struct td_err *err);
 
 /*
@@ -56,16 +59,18 @@ int td_csv_next(struct td_csv *csv, struct td_err *err);
 int td_csv_number(const struct td_csv *csv, int column, double min, double max, double *ret,
 	struct td_err *err);
 
-/* Without a field, or with an empty one, `otherwise`. */
+/*
+ * As td_csv_number(), but returns `otherwise` in *ret without such a column or for an empty field.
+ */
 int td_csv_number_or(const struct td_csv *csv, int column, double min, double max, double otherwise,
 	double *ret, struct td_err *err);
 
-/* "" without such a column. */
+/* Returns the text of a field, "" without such a column. */
 const char *td_csv_text(const struct td_csv *csv, int column);
 
-/* A field in quotes, those within doubled. */
+/* Writes a text in quotes. Quotes within it are doubled. */
 void td_csv_put_quoted(FILE *out, const char *text);
 
-/* "file:line: what", -EINVAL. */
+/* Sets err to "file:line: message" and returns -EINVAL. */
 int td_csv_error(const struct td_csv *csv, struct td_err *err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

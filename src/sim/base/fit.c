@@ -16,9 +16,9 @@ const struct td_fit_options td_fit_default = {.huber = 0.05, .ridge = 0.003, .ro
 
 struct fit {
 	const struct td_observation *observations;
-	uint32_t count, jobs, n; /* n: unknowns, 3 for each free job */
+	uint32_t count, jobs, n; /* n: number of unknowns, 3 for each free job */
 	const struct td_fit_options *options;
-	int32_t *first;                /* a job's first unknown, or -1 */
+	int32_t *first;                /* index of a job's first unknown, or -1 */
 	double *logs, *priors, *trial; /* 3 for each job */
 	double *matrix, *factor, *gradient, *step;
 };
@@ -98,7 +98,10 @@ static void assemble(struct fit *fit)
 	}
 }
 
-/* step <- -(matrix + damping diag)^-1 gradient; false: not positive definite. */
+/*
+ * Solves step = -(matrix + damping diag)^-1 gradient. Returns false if the matrix is not positive
+ * definite.
+ */
 static bool solve(struct fit *fit, double damping)
 {
 	uint32_t n = fit->n;

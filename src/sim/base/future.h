@@ -22,25 +22,25 @@
 #define TD_FUTURE_BITS   6u
 #define TD_FUTURE_DIGITS (1u << TD_FUTURE_BITS)
 #define TD_FUTURE_LEVELS ((64 + TD_FUTURE_BITS - 1) / TD_FUTURE_BITS)
-#define TD_FUTURE_NEAR   16u /* a bucket of more is divided */
-#define TD_FUTURE_CHUNK  31u /* with its head half a KiB */
+#define TD_FUTURE_NEAR   16u /* a bucket with more events is divided */
+#define TD_FUTURE_CHUNK  31u /* events in a chunk: with its head it has 512 bytes */
 
-/* Some events of one bucket; a chunk of no bucket is free. */
+/* Holds some events of one bucket, or is in the list of free chunks. */
 struct td_future_chunk {
-	uint32_t next, count; /* next: 0, none; else an index plus 1 */
+	uint32_t next, count; /* next: index of the next chunk plus 1; 0: none */
 	struct td_event events[TD_FUTURE_CHUNK];
 };
 
 struct td_future {
 	struct td_heap near;
 	uint64_t base_ns, last_ns;
-	uint64_t occupied[TD_FUTURE_LEVELS]; /* of each level a bit for each digit */
+	uint64_t occupied[TD_FUTURE_LEVELS]; /* per level one bit for each digit with events */
 	struct {
-		uint32_t chunks, count; /* chunks: as a chunk's next */
+		uint32_t chunks, count; /* chunks: like a chunk's next, of the free list */
 	} buckets[TD_FUTURE_LEVELS][TD_FUTURE_DIGITS];
 	struct td_future_chunk *chunks;
 	uint32_t free, chunk_count;
-	uint32_t count, room, next_order; /* count: of all, near and far */
+	uint32_t count, room, next_order; /* count: all events, near and far */
 };
 
 static inline void td_future_deinit(struct td_future *future)
@@ -50,12 +50,12 @@ static inline void td_future_deinit(struct td_future *future)
 	*future = (struct td_future){0};
 }
 
-/* Makes room for so many events. 0, or -1: out of memory, and all is as it was. */
+/* Makes room for so many events. Returns 0; -1: out of memory, and nothing has changed. */
 static inline int td_future_reserve(struct td_future *future, uint32_t room)
 {
 	/*
-	 * The full chunks, one partial chunk per bucket, and the chunk that is read while its
-	 * bucket is divided.
+	 * Enough for the full chunks, one partial chunk per bucket, and the chunk that is read
+	 * while its bucket is divided.
 	 */
 	uint64_t most = (uint64_t)room / TD_FUTURE_CHUNK + TD_FUTURE_LEVELS * TD_FUTURE_DIGITS + 2;
 	struct td_future_chunk *chunks;
@@ -137,7 +137,9 @@ static inline void td_future_take(struct td_future *future)
 	} while (!near);
 }
 
-/* Returns the event's order, by which the caller knows it again; the room is there. */
+/*
+ * Adds an event. Returns its order, by which the caller recognises it. There must be room for it.
+ */
 static inline uint32_t td_future_push(struct td_future *future, uint64_t at_ns, uint32_t what)
 {
 	struct td_event event = {.what = what, .order = future->next_order++, .at_ns = at_ns};
@@ -150,7 +152,7 @@ static inline uint32_t td_future_push(struct td_future *future, uint64_t at_ns, 
 	return event.order;
 }
 
-/* The next event, where it lies; NULL: there is nothing to come. Until the next push or pop. */
+/* Returns the next event; NULL: there is none. The pointer is valid until the next push or pop. */
 static inline const struct td_event *td_future_peek(struct td_future *future)
 {
 	const struct td_event *next = td_heap_peek(&future->near);
@@ -161,7 +163,7 @@ static inline const struct td_event *td_future_peek(struct td_future *future)
 	return td_heap_peek(&future->near);
 }
 
-/* False: there is nothing to come. */
+/* Removes the next event. Returns false if there is none. */
 static inline bool td_future_pop(struct td_future *future, struct td_event *ret)
 {
 	if (!td_future_peek(future))

@@ -24,7 +24,7 @@ struct td_heap {
 	struct td_event *events; /* events[1] is at the start of a cache line */
 	void *memory;
 	uint32_t count, room;
-	bool open; /* the root has been popped */
+	bool open; /* the root has been popped and not replaced yet */
 };
 
 static inline void td_heap_deinit(struct td_heap *heap)
@@ -33,7 +33,7 @@ static inline void td_heap_deinit(struct td_heap *heap)
 	*heap = (struct td_heap){0};
 }
 
-/* Makes room for so many events. 0, or -1: out of memory. */
+/* Makes room for so many events. Returns 0; -1: out of memory. */
 static inline int td_heap_reserve(struct td_heap *heap, uint32_t room)
 {
 	size_t bytes = ((size_t)room + 8) * sizeof(struct td_event);
@@ -85,14 +85,14 @@ static inline uint32_t td_heap_least_child(const struct td_event *e, uint32_t fi
 	return td_event_key(&e[b]) < td_event_key(&e[a]) ? b : a;
 }
 
-/* Puts an event in place of the root. */
+/* Puts an event in place of the root and moves it down to its place. */
 static inline void td_heap_down(struct td_heap *heap, struct td_event event)
 {
 	struct td_event *e = heap->events;
 	unsigned __int128 key = td_event_key(&event);
 	uint32_t at = 0, first;
 
-	/* Whole families of four, then the last one, which may have fewer. */
+	/* First nodes with all four children, then the last one, which may have fewer. */
 	while ((first = 4 * at + 1) + 3 < heap->count) {
 		uint32_t least = td_heap_least_child(e, first);
 
@@ -117,7 +117,7 @@ static inline void td_heap_down(struct td_heap *heap, struct td_event event)
 	e[at] = event;
 }
 
-/* The room is there. */
+/* Adds an event. There must be room for it. */
 static inline void td_heap_push(struct td_heap *heap, struct td_event event)
 {
 	if (heap->open) {
@@ -128,7 +128,7 @@ static inline void td_heap_push(struct td_heap *heap, struct td_event event)
 	}
 }
 
-/* The next event, where it lies; NULL: there is nothing to come. Until the next push or pop. */
+/* Returns the next event; NULL: there is none. The pointer is valid until the next push or pop. */
 static inline const struct td_event *td_heap_peek(struct td_heap *heap)
 {
 	if (heap->open) {
@@ -139,7 +139,7 @@ static inline const struct td_event *td_heap_peek(struct td_heap *heap)
 	return heap->count ? heap->events : NULL;
 }
 
-/* False: there is nothing to come. */
+/* Removes the next event. Returns false if there is none. */
 static inline bool td_heap_pop(struct td_heap *heap, struct td_event *ret)
 {
 	const struct td_event *next = td_heap_peek(heap);

@@ -1,4 +1,4 @@
-/* Lines on axes; see plot.h. */
+/* Draws lines on axes; see plot.h. */
 #include "sim/base/plot.h"
 
 #include <math.h>
@@ -9,9 +9,9 @@
 #define RIGHT  150.
 #define TOP    34.
 #define BOTTOM 46.
-#define POINTS 400u /* of a line, at most: more cannot be seen */
+#define POINTS 400u /* most points of a line; more cannot be seen */
 
-/* Told apart by people who do not see all colours, too (Okabe and Ito). */
+/* Colours that colour-blind people can tell apart, too (Okabe and Ito). */
 static const char *const colours[] = {
 	"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999"};
 
@@ -20,7 +20,7 @@ struct axes {
 	bool log_x;
 };
 
-/* Bytes of the character that begins here, if it is UTF-8 as RFC 3629 has it; else 0. */
+/* Returns the bytes of the UTF-8 character that begins here, by RFC 3629; 0 if it is not valid. */
 static uint32_t character(const unsigned char *p)
 {
 	uint32_t length = *p < 0x80   ? 1
@@ -40,7 +40,10 @@ static uint32_t character(const unsigned char *p)
 	return length;
 }
 
-/* A path may be any bytes; the files that name it are UTF-8. Returns behind what it has put. */
+/*
+ * Writes one character, or U+FFFD for a byte that is not UTF-8: a path may have any bytes, but the
+ * report is UTF-8. Returns the position behind it.
+ */
 static const unsigned char *put_character(FILE *out, const unsigned char *p)
 {
 	uint32_t length = character(p);
@@ -98,9 +101,9 @@ static struct axes find_axes(const struct td_plot *plot)
 			axes.high_y = fmax(axes.high_y, plot->series[s].y[i]);
 		}
 	}
-	if (!(axes.low_x <= axes.high_x)) /* nothing to show */
+	if (!(axes.low_x <= axes.high_x)) /* there is nothing to show */
 		axes.low_x = axes.high_x = 1;
-	if (!(axes.low_x < axes.high_x)) { /* one place: in the middle */
+	if (!(axes.low_x < axes.high_x)) { /* only one value: put it in the middle */
 		axes.low_x = plot->log_x ? axes.low_x / 2 : axes.low_x - 1;
 		axes.high_x = plot->log_x ? axes.high_x * 2 : axes.high_x + 1;
 	}
@@ -122,7 +125,7 @@ static double y_at(const struct axes *axes, double y)
 	return HEIGHT - BOTTOM - y / axes->high_y * (HEIGHT - TOP - BOTTOM);
 }
 
-/* The power of ten times 1, 2 or 5 that gives about five steps. */
+/* Returns a step of 1, 2 or 5 times a power of ten that divides the span into about five. */
 static double step_of(double span)
 {
 	double power = pow(10, floor(log10(span / 5))), part = span / 5 / power;
@@ -152,7 +155,8 @@ static void put_axes(FILE *out, const struct td_plot *plot, const struct axes *a
 			"<text x='%.1f' y='%.1f' text-anchor='end'>%.6g</text>\n",
 			LEFT, at, WIDTH - RIGHT, at, LEFT - 6, at + 4, y);
 	}
-	if (axes->log_x && axes->high_x < 20 * axes->low_x) { /* maybe no power of ten is in it */
+	/* There may be no power of ten in the range. */
+	if (axes->log_x && axes->high_x < 20 * axes->low_x) {
 		put_x_tick(out, axes, axes->low_x);
 		put_x_tick(out, axes, sqrt(axes->low_x * axes->high_x));
 		put_x_tick(out, axes, axes->high_x);

@@ -16,13 +16,13 @@ static inline uint64_t td_random_bits(uint64_t *state)
 	return z ^ (z >> 31);
 }
 
-/* Draws from [0, 1). */
+/* Returns a random number in [0, 1). */
 static inline double td_random_unit(uint64_t *state)
 {
 	return (double)(td_random_bits(state) >> 11) * 0x1p-53;
 }
 
-/* Draws from [0, n); n > 0. */
+/* Returns a random integer in [0, n); n > 0. */
 static inline uint32_t td_random_below(uint64_t *state, uint32_t n)
 {
 	return (uint32_t)((td_random_bits(state) >> 32) * n >> 32);
@@ -33,7 +33,7 @@ static inline double td_random_exponential(uint64_t *state, double mean)
 	return -mean * log1p(-td_random_unit(state));
 }
 
-/* Standard normal, by Box and Muller. */
+/* Returns a number of the standard normal distribution, by the method of Box and Muller. */
 static inline double td_random_normal(uint64_t *state)
 {
 	double radius = sqrt(-2 * log1p(-td_random_unit(state)));
@@ -41,7 +41,7 @@ static inline double td_random_normal(uint64_t *state)
 	return radius * cos(2 * M_PI * td_random_unit(state));
 }
 
-/* Fisher and Yates. */
+/* Shuffles the items by the method of Fisher and Yates. */
 static inline void td_random_shuffle(uint64_t *state, uint32_t *items, uint32_t count)
 {
 	for (uint32_t i = count; i > 1; i--) {

@@ -21,7 +21,7 @@
 #define WORKERS_MAX 256u
 
 struct task {
-	bool done; /* r is what it returned */
+	bool done; /* the task has ended and returned r */
 	int r;
 	struct td_err err;
 };
@@ -77,8 +77,8 @@ static uint32_t start(struct board *board, uint32_t workers, uint32_t count, td_
 }
 
 /*
- * Waits for the workers and returns whether one died. A signal sent to this process alone is passed
- * on to all of them.
+ * Waits for the workers. Returns whether one of them died. A signal sent to this process alone is
+ * passed on to all of them.
  */
 static bool wait_for(const pid_t *pids, uint32_t count)
 {

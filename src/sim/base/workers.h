@@ -14,18 +14,18 @@
 struct td_err;
 
 /*
- * Returns 0, or -errno with err. The runner itself returns -EINTR where td_sim_stop is set between
- * tasks.
+ * Runs one task. Returns 0, or -errno with err. Between tasks td_workers_run() returns -EINTR if
+ * td_sim_stop is set.
  */
 typedef int (*td_task_fn)(void *arg, uint32_t index, void *ret, struct td_err *err);
 
-/* CPUs that this process may use. */
+/* Returns the number of CPUs that this process may use. */
 uint32_t td_workers_default(void);
 
 /*
  * Runs tasks 0 to count - 1 in so many processes (1: in this one), starting them in the order of
- * their indices. results has count x size bytes, zeroed before. Returns 0; the error of the first
- * index that has one, after which no further task begins; -EINTR: stopped; -ECHILD: a process died.
+ * their indices. results has count x size zeroed bytes. Returns 0; the error of the first task that
+ * failed, after which no further task begins; -EINTR: stopped; -ECHILD: a process died.
  */
 int td_workers_run(uint32_t workers, uint32_t count, td_task_fn fn, void *arg, void *results,
 	size_t size, struct td_err *err);

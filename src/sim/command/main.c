@@ -1,6 +1,6 @@
 /*
- * tandem-sim: the same policies on a virtual clock. `run` takes one's own trace and cluster,
- * `requests` tells the load of a file of requests on a GPU, `experiment` repeats the papers'
+ * tandem-sim runs the policies on a virtual clock. `run` takes the user's trace and cluster,
+ * `requests` computes the load of a file of requests on a GPU, `experiment` repeats the papers'
  * experiments.
  */
 #include <string.h>

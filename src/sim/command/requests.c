@@ -21,7 +21,7 @@
 #include "sim/data/request_load.h"
 #include "sim/data/trace.h"
 
-#define SERVICES_MAX 4096u /* a line of the table each */
+#define SERVICES_MAX 4096u /* each service is a line of the table */
 
 struct requests {
 	const char *path, *out;
@@ -29,10 +29,11 @@ struct requests {
 	uint64_t one_ns, objective_ns, window_ns, batch;
 	bool skip_bad;
 	struct td_requests all;
-	uint32_t service_count; /* the names' and, last, those without one */
-	uint32_t *starts;       /* of each service's arrivals; one more: their end */
+	/* Number of named services, plus one for requests without a service. */
+	uint32_t service_count;
+	uint32_t *starts; /* index of each service's first arrival, and the end */
 	double *arrivals, *scratch;
-	double (*tokens)[2]; /* mean of input and output */
+	double (*tokens)[2]; /* mean of input and of output tokens */
 	struct td_request_load *loads;
 };
 
@@ -91,7 +92,7 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Arrivals by service, each in order of time. */
+/* Sorts the arrivals by service. Those of a service stay in the order of time. */
 static int sort(struct requests *r, struct td_err *err)
 {
 	uint32_t n = r->all.count;
@@ -109,7 +110,7 @@ static int sort(struct requests *r, struct td_err *err)
 	r->loads = calloc(r->service_count, sizeof(*r->loads));
 	if (!r->starts || !r->arrivals || !r->scratch || !r->tokens || !r->loads)
 		return td_err_set(err, -ENOMEM, "out of memory");
-	/* Counted two places on, so that filling leaves each start where it belongs. */
+	/* Count two entries further, so that filling leaves each start in its place. */
 	for (uint32_t i = 0; i < n; i++)
 		r->starts[service_of(r, &r->all.requests[i]) + 2]++;
 	for (uint32_t s = 0; s < r->service_count; s++)
@@ -194,7 +195,7 @@ static int write_summary(const struct requests *r, struct td_err *err)
 	return td_sim_close(out, r->out, "requests.csv", err);
 }
 
-/* Windows without a request are left out. */
+/* Writes load.csv. Windows without a request are left out. */
 static int write_load(const struct requests *r, struct td_err *err)
 {
 	FILE *out = td_sim_create(r->out, "load.csv", err);

@@ -1,6 +1,6 @@
 /*
- * tandem-sim run: one trace on one cluster under several policies; a table, CSV, JSON and one HTML
- * page.
+ * Implements tandem-sim run: one trace on one cluster under several policies. The results are a
+ * table, CSV, JSON and one HTML page.
  *
  * Facts that a trace lacks are drawn from the seed and are the same for every policy: the kind of a
  * job whose model is not among the profiles, and the guaranteed tenants where the trace has no
@@ -118,7 +118,7 @@ static int parse(int argc, char **argv, struct td_run *run, struct td_err *err)
 		case 'b': run->skip_bad = true; break;
 		default: return td_refuse_option(c, argv, options, "tandem-sim --help", err);
 		}
-		if (r) /* which option it was, before what was wrong with its value */
+		if (r) /* err names the option before the error in its value */
 			name_option(options, c, err);
 	}
 	if (!r && optind < argc)
@@ -193,8 +193,8 @@ static int simulate(struct td_run *run, struct td_run_result *result, struct td_
 }
 
 /*
- * Compares times of the jobs that are done under every policy, so that no mean gains by a job that
- * a policy lost.
+ * Compares times over the jobs that are done under every policy, so that no mean gets better by a
+ * job that a policy lost.
  */
 static int compare_results(struct td_run *run, struct td_err *err)
 {

@@ -1,6 +1,6 @@
 /*
  * Names the columns of a trace or cluster that tandem-sim run ignores, once each on stderr and in
- * every report, so that nobody takes a figure for more than it is. The policies place jobs by GPUs,
+ * every report, so that nobody believes that they had an effect. The policies place jobs by GPUs,
  * tenants, classes and GPU memory alone.
  */
 #include <stdarg.h>
@@ -26,8 +26,8 @@ static void add_note(struct td_run *run, const char *format, ...)
 }
 
 /*
- * Notes how guaranteed tenants are chosen where the trace does not say: they are drawn, and they
- * differ in size.
+ * Notes that guaranteed tenants were drawn, because the trace has no classes. Tenants differ in
+ * size, so the seed matters.
  */
 static void note_classes(struct td_run *run)
 {

@@ -1,4 +1,4 @@
-/* tandem-sim run: table, CSV, JSON and one HTML page with plots. */
+/* Writes the report of tandem-sim run: table, CSV, JSON and one HTML page with plots. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -141,8 +141,8 @@ static int write_json(const struct td_run *run, struct td_err *err)
 }
 
 /*
- * Tells whether a policy's figure is the best among those that leave no more jobs undone than they
- * must. A policy that was stopped is never the best: its times are those of the jobs done by then.
+ * Tells whether a policy's figure is the best among the policies that td_run_is_whole() accepts. A
+ * policy that was stopped is never the best: its times are of the jobs done by then.
  */
 static bool is_best(const struct td_run *run, uint32_t policy, int metric)
 {

@@ -1,7 +1,7 @@
 /*
- * The summary of a run in words; see run.h. Two policies are compared over the jobs that both have
- * done, whatever a third one did. A policy that was stopped is compared with none: it had done its
- * short and early jobs only.
+ * Writes the summary of a run; see run.h. Two policies are compared over the jobs that both have
+ * done, whatever a third one did. A policy that was stopped is not compared: it had done only short
+ * and early jobs.
  */
 #include <math.h>
 #include <stdarg.h>
@@ -46,8 +46,8 @@ const struct td_run_result *td_run_baseline(const struct td_run *run)
 }
 
 /*
- * Returns how many times as fast jobs complete under the one as under the other, on average over
- * those that both have done; not finite: there are none.
+ * Returns how many times as fast jobs complete under `one` as under `other`, on average over the
+ * jobs that both have done; not finite if there are none.
  */
 static double gain_of(const struct td_run *run, const struct td_run_result *one,
 	const struct td_run_result *other)
@@ -73,7 +73,7 @@ static const struct td_run_result *best_other(const struct td_run *run, double *
 {
 	const struct td_run_result *first = &run->results[0], *best = NULL;
 
-	*ret_gain = 1.005; /* what is shown as 1.00 is not said */
+	*ret_gain = 1.005; /* a gain that is shown as 1.00 is not mentioned */
 	for (uint32_t p = 1; p < run->result_count; p++) {
 		const struct td_run_result *other = &run->results[p];
 		double gain = gain_of(run, other, first);
@@ -87,7 +87,7 @@ static const struct td_run_result *best_other(const struct td_run *run, double *
 	return best;
 }
 
-/* A policy that loses jobs is never called faster. */
+/* Writes how much faster the first policy is. A policy that loses jobs is never called faster. */
 static void say_gain(const struct td_run *run, struct td_run_said *to)
 {
 	const struct td_run_result *first = &run->results[0], *base = td_run_baseline(run), *best;

@@ -11,8 +11,8 @@
 #include "sim/command/run.h"
 
 /*
- * Tells whether a tenant was drawn as guaranteed, where the trace has no classes. All of its jobs
- * are alike.
+ * Tells whether a tenant was drawn as guaranteed, for traces without classes. It is the same for
+ * all of a tenant's jobs.
  */
 static bool is_drawn(const struct td_run *run, uint32_t tenant, uint32_t job)
 {
@@ -32,7 +32,7 @@ static uint32_t kind_of(struct td_run *run, const struct td_trace_job *from, uin
 	return td_random_below(&state, run->profiles->count);
 }
 
-/* Tells whether no policy could ever place the job, which is the trace's or the cluster's fault. */
+/* Tells whether no policy could ever place the job on this cluster. err then says why. */
 static bool misfits(const struct td_run *run, const struct td_trace_job *from,
 	const struct td_sim_job *job, struct td_err *err)
 {
@@ -108,7 +108,9 @@ int td_run_take_nodes(struct td_run *run, struct td_err *err)
 				td_names_text(&run->nodes.names, node->name), node->gpus);
 		if (!node->gpus)
 			continue;
-		/* The engine knows one size: the smallest is what every job can count on. */
+		/*
+		 * The engine knows one size of memory: the smallest, which every job can count on.
+		 */
 		if (node->gpu_memory_bytes &&
 			(!run->memory_bytes || node->gpu_memory_bytes < run->memory_bytes))
 			run->memory_bytes = node->gpu_memory_bytes;

@@ -1,4 +1,4 @@
-/* Gavel's pairs; see pairs.h. */
+/* Reads and fits Gavel's measured pairs; see pairs.h. */
 #include "sim/data/pairs.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ int td_pairs_find(const struct td_pairs *pairs, const char *job)
 	return -1;
 }
 
-/* "ResNet-18 (batch size 16)" is of the family "ResNet-18". */
+/* Tells whether two jobs are of one family, such as "ResNet-18" for "ResNet-18 (batch size 16)". */
 static bool are_family(const char *a, const char *b)
 {
 	size_t n = strcspn(a, "(");

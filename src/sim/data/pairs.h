@@ -15,7 +15,7 @@ struct td_err;
 
 struct td_pair {
 	uint32_t a, b;
-	double speed_a, speed_b; /* together / alone */
+	double speed_a, speed_b; /* speed beside the other job, where 1 is alone */
 	bool feasible;
 };
 
@@ -24,33 +24,34 @@ struct td_pairs {
 	uint32_t job_count, pair_count, family_count;
 	char jobs[TD_PAIR_JOBS_MAX][64];
 	uint32_t family[TD_PAIR_JOBS_MAX]; /* index of the first job of the same model */
-	double alone[TD_PAIR_JOBS_MAX];    /* steps/s */
+	double alone[TD_PAIR_JOBS_MAX];    /* steps/s alone */
 	struct td_pair pairs[TD_PAIR_JOBS_MAX * (TD_PAIR_JOBS_MAX + 1) / 2];
 };
 
 /*
- * Reads the pairs of one type of GPU ("p100"). The caller frees *ret. An error names the bad line.
+ * Reads the pairs of one type of GPU, such as "p100". The caller frees *ret. An error names the bad
+ * line.
  */
 int td_pairs_read(const char *path, const char *gpu, struct td_pairs **ret, struct td_err *err);
 
-/* Index of a job by its name, or -1. */
+/* Returns the index of a job by its name, or -1. */
 int td_pairs_find(const struct td_pairs *pairs, const char *job);
 
 /*
- * Writes both sides of the feasible pairs for which use[i] is true (NULL: all) and returns how
- * many. ret has room for 2 x pair_count.
+ * Writes both sides of the feasible pairs with use[i] true (NULL: all). Returns their number. ret
+ * has room for 2 x pair_count.
  */
 uint32_t td_pairs_observe(
 	const struct td_pairs *pairs, const bool *use, struct td_observation *ret);
 
-/* Returns the start of a search: the level of the observations in g p, little in h h. */
+/* Returns numbers to start the fit from: g p at the level of the observations, and h h small. */
 struct td_numbers td_pairs_level(const struct td_observation *observations, uint32_t count);
 
-/* Fits all jobs to the pairs in use. */
+/* Fits the numbers of all jobs to the pairs with use[i] true. */
 int td_pairs_fit(const struct td_pairs *pairs, const bool *use, struct td_numbers *ret_numbers);
 
 /*
- * Returns the typical joint speed of a pair: the median of speed_a + speed_b over the table's
- * feasible pairs.
+ * Returns the median of speed_a + speed_b over the feasible pairs, which is the usual joint speed
+ * of a pair.
  */
 double td_pairs_median_sum(const struct td_pairs *pairs);

@@ -1,4 +1,4 @@
-/* Kinds of jobs; see profiles.h. */
+/* Makes the kinds of jobs; see profiles.h. */
 #include "sim/data/profiles.h"
 
 #include <errno.h>

@@ -15,7 +15,8 @@ struct td_err;
 
 struct td_sim_profile {
 	char name[64];
-	struct td_contender contender; /* share 1, duty 1; demand: see td_profile_demand() */
+	/* Share and duty are 1; td_profile_demand() has set demand. */
+	struct td_contender contender;
 	/*
 	 * The part of a GPU's time that schedulers are told, as the user declares it or a dry run
 	 * shows. Normally it equals contender.demand. Tests set others, and
@@ -30,19 +31,19 @@ struct td_profiles {
 };
 
 /*
- * One generic kind, for users without measurements: two of it together do 1.2 times the work of
- * one.
+ * Makes one generic kind for users without measurements. Two jobs of it together do 1.2 times the
+ * work of one.
  */
 void td_profiles_generic(struct td_profiles *ret);
 
-/* Rows of one GPU type of a file with gpu, job, sensitivity, pressure, host. */
+/* Reads the rows of one GPU type from a file with gpu, job, sensitivity, pressure and host. */
 int td_profiles_read(
 	const char *path, const char *gpu, struct td_profiles *ret, struct td_err *err);
 
-/* Fits all pairs of a GPU type of colocation_gavel.csv in the folder. */
+/* Fits all pairs of one GPU type in the folder's colocation_gavel.csv. */
 int td_profiles_fit(const char *data, const char *gpu, struct td_profiles *ret, struct td_err *err);
 
-/* Index, or -1. */
+/* Returns the index of a kind by its name, or -1. */
 int td_profiles_find(const struct td_profiles *profiles, const char *name);
 
 /*

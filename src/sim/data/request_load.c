@@ -1,4 +1,4 @@
-/* See request_load.h. */
+/* Simulates the requests of a file; see request_load.h. */
 #include "sim/data/request_load.h"
 
 #include <math.h>
@@ -31,7 +31,7 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Nearest rank, of sorted ones. */
+/* Returns a percentile of sorted values by nearest rank. */
 static double rank(const double *sorted, uint32_t count, double part)
 {
 	uint32_t at = (uint32_t)ceil(part * count);
@@ -49,8 +49,9 @@ static double p99_at(const double *arrivals, uint32_t count, struct td_server se
 }
 
 /*
- * Finds the largest slowdown by halving. P99 grows with the slowdown, except for which requests
- * share a batch; so the result holds and lies beside one that does not.
+ * Finds the largest slowdown with which P99 holds, by bisection. P99 grows with the slowdown,
+ * except where requests share other batches. So the result holds, and a slightly larger slowdown
+ * does not.
  */
 static double find_room(const double *arrivals, uint32_t count, const struct td_server *server,
 	double objective_s, double *scratch)
@@ -72,7 +73,10 @@ static double find_room(const double *arrivals, uint32_t count, const struct td_
 	return holds;
 }
 
-/* Never below the mean: windows that end after the last arrival are filled in part. */
+/*
+ * Returns the most requests per second in a window. It is never below the mean, although windows
+ * that end after the last arrival are only partly filled.
+ */
 static double peak_of(const double *arrivals, uint32_t count, double window_s)
 {
 	double span_s = arrivals[count - 1] - arrivals[0];

@@ -13,22 +13,26 @@
 #include <stdint.h>
 
 struct td_server {
-	double one_s; /* a request alone, above 0 */
+	double one_s; /* time of a request alone; above 0 */
 	uint32_t batch;
-	double slowdown; /* 1 and more */
+	double slowdown; /* 1 or more */
 };
 
 struct td_request_load {
 	uint32_t requests;
-	double span_s;     /* first arrival to last */
-	double mean_per_s; /* 0 without a span */
-	double peak_per_s; /* most in a window, from the first arrival on */
-	/* standard deviation over mean of the gaps; 1: random; 0: fewer than three */
-	double variation;
-	double busy;         /* part of the time until the last answer */
-	double p50_s, p99_s; /* alone */
+	double span_s;     /* from the first arrival to the last */
+	double mean_per_s; /* 0 if span_s is 0 */
+	double peak_per_s; /* the most in a window; windows begin at the first arrival */
 	/*
-	 * The largest slowdown with P99 within the objective, to 1 %. 0: not even alone;
+	 * Standard deviation of the gaps over their mean. 1: random arrivals; 0: fewer than three
+	 * requests.
+	 */
+	double variation;
+	/* Part of the time until the last answer in which the server is busy. */
+	double busy;
+	double p50_s, p99_s; /* without jobs beside it */
+	/*
+	 * The largest slowdown with P99 within the objective, to 1 %. 0: P99 exceeds it even alone;
 	 * TD_ROOM_MOST: that much or more.
 	 */
 	double room;
@@ -37,12 +41,12 @@ struct td_request_load {
 #define TD_ROOM_MOST 64.
 
 /*
- * Writes the latencies in order of arrival to ret_s and returns the seconds in which the server was
- * busy. arrivals are ascending, count is above 0.
+ * Simulates the server. Writes the latencies in order of arrival to ret_s. Returns the seconds in
+ * which the server was busy. arrivals are ascending; count is above 0.
  */
 double td_serve(
 	const double *arrivals, uint32_t count, const struct td_server *server, double *ret_s);
 
-/* server->slowdown: 1. scratch: count doubles. count above 0. */
+/* Computes the load. server->slowdown is 1; scratch has `count` doubles; count is above 0. */
 struct td_request_load td_request_load_of(const double *arrivals, uint32_t count,
 	const struct td_server *server, double objective_s, double window_s, double *scratch);

@@ -1,4 +1,6 @@
-/* Readers; see trace.h. Each is a table of columns and a function that takes one row. */
+/*
+ * Reads traces; see trace.h. Each reader is a table of columns and a function that takes one row.
+ */
 #include "sim/data/trace.h"
 
 #include <errno.h>
@@ -11,7 +13,7 @@
 #include "base/hash.h"
 #include "sim/base/csv.h"
 
-#define SECONDS_MAX  1e10 /* 300 years: as nanoseconds it fits 64 bits */
+#define SECONDS_MAX  1e10 /* 300 years; as nanoseconds it fits in 64 bits */
 #define DURATION_MAX 1e9
 #define GPUS_MAX     100000
 
@@ -20,7 +22,7 @@ static int no_memory(struct td_err *err)
 	return td_err_set(err, -ENOMEM, "out of memory");
 }
 
-/* Room for one more element of an array. */
+/* Makes room for one more element of an array. */
 static int grow(void *array, uint32_t count, uint32_t *room, size_t size)
 {
 	uint32_t wanted = *room ? 2 * *room : 256;
@@ -95,7 +97,7 @@ void td_names_deinit(struct td_names *names)
 
 /* --- columns --- */
 
-/* The first of several names that is there; NULL-terminated. */
+/* Returns the first column with one of these names (NULL-terminated), or -1. */
 static int column(const struct td_csv *csv, const char *const *names)
 {
 	int at = -1;
@@ -114,7 +116,10 @@ static int need(const struct td_csv *csv, int column, const char *what, struct t
 	return td_err_set(err, -EINVAL, "%.100s:1: there is no column %s", csv->name, what);
 }
 
-/* See TD_TRACE_UNKNOWN_MAX. at: the columns that are known. */
+/*
+ * Writes the names of columns that nothing reads, see TD_TRACE_UNKNOWN_MAX. `at` has the known
+ * ones.
+ */
 static void name_unknown(const struct td_csv *csv, const int *at, uint32_t known, char *ret)
 {
 	size_t length = 0;
@@ -132,7 +137,7 @@ static void name_unknown(const struct td_csv *csv, const int *at, uint32_t known
 	}
 }
 
-/* A whole number or, in a column that is not there or empty, `otherwise`. */
+/* Reads a whole number. Without such a column, or for an empty field, it is `otherwise`. */
 static int whole(const struct td_csv *csv, int column, double min, double max, uint32_t otherwise,
 	uint32_t *ret, struct td_err *err)
 {
@@ -147,7 +152,7 @@ static int whole(const struct td_csv *csv, int column, double min, double max, u
 	return r;
 }
 
-/* Calls take for each row. Bad rows end it, or are counted. */
+/* Calls `take` for each row. A bad row is counted if skip_bad is set, else it ends the reading. */
 static int each_row(struct td_csv *csv, bool skip_bad, uint32_t *skipped,
 	int (*take)(struct td_csv *csv, const int *at, void *into, struct td_err *err),
 	const int *at, void *into, struct td_err *err)
@@ -241,7 +246,7 @@ static int take_job(struct td_csv *csv, const int *at, void *into, struct td_err
 	return 0;
 }
 
-/* qsort is not stable: rows carry their number. */
+/* A job with its row number, because qsort is not stable. */
 struct keyed {
 	struct td_trace_job job;
 	uint32_t row;

@@ -15,18 +15,21 @@
 
 enum { END, TICK, SAMPLE, OTHER };
 
-/* OTHER, by index: what a GPU's monitor shows; the services' rates have changed. */
+/*
+ * As the index of an event of kind OTHER: the services' rates have changed. Smaller ones name the
+ * GPU whose monitor shows a new value.
+ */
 #define RATES (JOBS_MAX - 1)
 
 /*
- * A monitor shows the utilisation of the last ten seconds, so the effect of a new company is not
- * known before.
+ * A monitor shows the utilisation of the last ten seconds, so it shows the effect of a change this
+ * much later.
  */
 #define MONITOR_NS (10 * TD_NS_PER_S)
 
 #define KIND_SHIFT 30
 #define JOBS_MAX   (1u << KIND_SHIFT)
-#define STOP_MASK  1023u /* how often somebody asks whether to stop, in events */
+#define STOP_MASK  1023u /* a stop is looked for once per so many events */
 
 #define STUCK_ROUNDS 10000u
 
@@ -39,17 +42,19 @@ static int add_event(struct td_cluster *cluster, uint64_t at_ns, uint32_t kind, 
 {
 	uint32_t room = cluster->future.room;
 
-	/* An end that never comes is at the end of the clock. */
+	/* An end that never comes is put at the end of the clock. */
 	if (at_ns < cluster->now_ns)
 		at_ns = TD_NEVER;
-	/* Reserved from the start for what there can be; stale ends may need more. */
+	/*
+	 * There is room for all events from the start; only ends that became stale may need more.
+	 */
 	if (cluster->future.count + 1 >= room && td_future_reserve(&cluster->future, 2 * room))
 		return -1;
 	return (int)(td_future_push(&cluster->future, at_ns, kind << KIND_SHIFT | index) &
 		     INT32_MAX);
 }
 
-/* Integrates what is counted over time up to now. */
+/* Adds up to now what is counted over time. */
 static void count(struct td_cluster *cluster)
 {
 	double seconds = (double)(cluster->now_ns - cluster->counted_ns) * 1e-9;
@@ -221,7 +226,7 @@ static void finish_job(struct td_cluster *cluster, uint32_t index)
 	cluster->sched->finish(cluster, index);
 }
 
-/* The job's speed under its present company, and with it its end. */
+/* Computes the job's speed beside the present jobs, and adds its new end to the events. */
 static void refresh_job(struct td_cluster *cluster, uint32_t index)
 {
 	struct td_sim_job *job = &cluster->jobs[index];
@@ -267,7 +272,9 @@ static void refresh(struct td_cluster *cluster)
 	cluster->dirty_count = 0;
 }
 
-/* Half of the samples are given up when there is no room, and then they are twice as far apart. */
+/*
+ * Takes a sample. When the array is full, every second sample is dropped, and the interval doubles.
+ */
 static void sample(struct td_cluster *cluster)
 {
 	if (cluster->sample_count == TD_SIM_SAMPLES) {
@@ -286,8 +293,8 @@ static void sample(struct td_cluster *cluster)
 }
 
 /*
- * Returns false for an event that schedulers do not see. Sampling times depend on the last job's
- * arrival, which is not known before.
+ * Handles one event. Returns false if schedulers do not see it. Sampling is such an event: its
+ * times depend on the last arrival, which a scheduler does not know before.
  */
 static bool take(struct td_cluster *cluster, const struct td_event *event)
 {
@@ -329,7 +336,7 @@ static bool is_over(const struct td_cluster *cluster)
 }
 
 /*
- * Handles the events that are due; returns whether there was one. Others stay where they are,
+ * Handles the events that are due. Returns whether there was one. Later ones stay in the queue,
  * because handling an event may put new ones before them.
  */
 static bool advance(struct td_cluster *cluster)
@@ -364,7 +371,10 @@ static bool advance(struct td_cluster *cluster)
 	return true;
 }
 
-/* Tells whether nothing runs, nothing will arrive, and the scheduler has had time enough. */
+/*
+ * Tells whether nothing runs and nothing will arrive, although the scheduler was asked often
+ * enough.
+ */
 static bool is_stuck(const struct td_cluster *cluster, uint32_t *rounds)
 {
 	if (cluster->arrived < cluster->job_count || cluster->busy_gpus)

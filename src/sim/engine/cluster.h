@@ -51,45 +51,52 @@ enum td_sim_status {
 };
 
 struct td_sim_job {
-	/* of the trace */
+	/* From the trace. */
 	uint64_t submit_ns;
 	double work_s;
 	uint32_t gpus, tenant, profile, trace_index;
 	enum td_class class;
-	uint64_t memory_bytes; /* on each GPU */
+	uint64_t memory_bytes; /* needed on each GPU */
 	double host_cost;      /* see td_spilled_speed() */
-	/* of the run */
+	/* State of the run. */
 	enum td_sim_status status;
-	bool guest, stale; /* stale: its end is to be put anew though its speed has not changed */
-	uint32_t place;    /* first of its GPUs in cluster->places */
+	/* stale: its end has to be set anew although its speed has not changed. */
+	bool guest, stale;
+	uint32_t place; /* index of its first GPU in cluster->places */
 	uint32_t evictions, moves, suspensions;
 	double left_s, speed;
 	uint64_t since_ns, start_ns,
-		end_ns; /* progress is settled up to since_ns; first start; end */
-	uint32_t order; /* of its end's event, while it runs */
+		/*
+		 * since_ns: progress is counted up to here; start_ns: of the first start; end_ns:
+		 * of its end.
+		 */
+		end_ns;
+	uint32_t order; /* order of its END event, while it runs */
 };
 
 struct td_sim_gpu {
 	uint32_t jobs[TD_SIM_OCCUPANTS];
 	double speeds[TD_SIM_OCCUPANTS];
 	uint32_t count;
-	bool dirty, measured; /* measured: its load will be shown */
+	bool dirty, measured; /* measured: an event that shows its load is pending */
 	uint64_t memory_bytes;
-	uint32_t service; /* that has it, or TD_SERVICE_NONE */
+	uint32_t service; /* the service on it, or TD_SERVICE_NONE */
 };
 
 struct td_costs {
-	double restart_s;     /* added to a job's work when it starts again, or moves */
-	double repartition_s; /* of a job, when the share of the service beside it changes */
-	double link_bytes_s;  /* jobs' memory to and from the host beside services; 0: at once */
-	/* the distance of checkpoints; an evicted job goes back to the last one */
+	double restart_s; /* work added to a job when it starts again or moves */
+	/* Work added to a job when the share of the service beside it changes. */
+	double repartition_s;
+	/* Rate at which jobs' memory moves to and from the host beside services; 0: at once. */
+	double link_bytes_s;
+	/* Time between checkpoints. An evicted job goes back to its last one. */
 	double checkpoint_s;
-	bool kills; /* who is suspended has no time to save its state */
+	bool kills; /* suspended jobs have no time to save their state */
 };
 
 /*
- * Worlds that differ in the speeds on a GPU, under a scheduler that guards its holders, to measure
- * bounds.
+ * Variants of the speeds on a GPU under a scheduler that guards its holders. They give bounds to
+ * compare the true one with.
  */
 enum td_sim_world {
 	TD_WORLD_TRUE,
@@ -100,21 +107,23 @@ enum td_sim_world {
 	TD_WORLD_GUARD_ALONE,
 	/* Guests without a slow holder slow each other down; no other job is slowed. */
 	TD_WORLD_GUESTS_ALONE,
-	TD_WORLD_LEAST_DUTY, /* guests beside a holder never have more than the floor of the duty */
+	TD_WORLD_LEAST_DUTY, /* guests beside a holder always have the duty's floor */
 };
 
 struct td_cluster_options {
 	struct td_contention contention;
 	struct td_costs costs;
 	uint64_t seed;
-	struct td_services *services; /* NULL: none */
-	struct td_batch_table *table; /* of the services' queues; NULL: one of its own */
+	struct td_services *services; /* NULL: there are none */
+	/* Latencies of the services' queues; NULL: the cluster makes its own table. */
+	struct td_batch_table *table;
 	enum td_sim_world world;
-	const struct td_sim_knowledge
-		*knowledge;                /* what a scheduler has learnt before; see sched.h */
-	double until_s;                    /* 0: until the last job ends */
-	const volatile sig_atomic_t *stop; /* NULL, or set from outside: what has been is kept */
-	void (*progress)(double done, void *arg); /* NULL; done: of the jobs, 0 to 1 */
+	const struct td_sim_knowledge *knowledge; /* knowledge from earlier runs; see sched.h */
+	double until_s;                           /* end of the run; 0: when the last job ends */
+	/* May be NULL; set from outside to stop the run and keep its results. */
+	const volatile sig_atomic_t *stop;
+	/* May be NULL; done: part of the jobs that have ended, 0 to 1. */
+	void (*progress)(double done, void *arg);
 	void *progress_arg;
 };
 
@@ -124,25 +133,29 @@ struct td_sim_sample {
 };
 
 struct td_cluster_counts {
-	/* beside_starts: on a GPU with another job */
+	/* beside_starts: starts on a GPU that had a job. */
 	uint64_t events, starts, beside_starts, evictions, upgrades, moves, suspensions;
-	/* GPU-seconds: work done again, the costs of starting again, and of moving */
+	/* In GPU-seconds: work done again, and the costs of restarts, moves and repartitions. */
 	double lost_s, restart_s, move_s, repartition_s;
-	uint64_t repartitions, rounds; /* rounds: of tune */
-	uint64_t swaps;                /* of jobs' memory beside services */
+	uint64_t repartitions, rounds; /* rounds: calls of td_sched.tune */
+	uint64_t swaps;                /* moves of jobs' memory beside services */
 	double swapped_bytes, swap_s;
 	uint64_t tunings, iterations,
-		samplings;               /* Mudi's searches for a batch, and their samples */
-	double busy_gpu_s, shared_gpu_s; /* with a job; with several */
+		/* samplings: Mudi's searches for a batch; iterations: their samples. */
+		samplings;
+	double busy_gpu_s, shared_gpu_s; /* time with a job, and time with several */
 	double arriving_busy_gpu_s,
-		arriving_s; /* the first of these, and the time, until the last job has come */
-	double work_gpu_s;  /* of progress */
+		/*
+		 * arriving_s: time until the last arrival; arriving_busy_gpu_s: busy_gpu_s in it.
+		 */
+		arriving_s;
+	double work_gpu_s; /* progress of the jobs */
 	bool stopped;
 };
 
 #define TD_SETTLED_BITS 14
 
-/* Speeds of a company of one holder and guests; key 0: none. */
+/* A cached result: the speeds of one holder and its guests. key 0: the entry is empty. */
 struct td_settled {
 	uint64_t key;
 	double speeds[TD_SIM_OCCUPANTS];
@@ -153,7 +166,7 @@ struct td_cluster {
 	struct td_cluster_options options;
 	const struct td_sched *sched;
 	void *sched_state;
-	struct td_services *services; /* options.services */
+	struct td_services *services; /* the same as options.services */
 	struct td_batch_table *table, *own_table;
 	struct td_sim_job *jobs;
 	uint32_t job_count, arrived, ended, queued;
@@ -164,7 +177,7 @@ struct td_cluster {
 	uint32_t *dirty_gpus, dirty_count;
 	struct td_future future;
 	uint64_t now_ns, counted_ns, first_ns;
-	struct td_settled *settled; /* 1 << TD_SETTLED_BITS */
+	struct td_settled *settled; /* 1 << TD_SETTLED_BITS entries */
 	struct td_cluster_counts counts;
 	struct td_sim_sample samples[TD_SIM_SAMPLES];
 	uint32_t sample_count;
@@ -172,17 +185,16 @@ struct td_cluster {
 };
 
 /*
- * Returns why no scheduler can ever place the job on so many GPUs of such memory (0: unknown);
- * NULL: it can be placed.
+ * Returns the reason why no scheduler can ever place the job on so many GPUs with this memory (0:
+ * unknown); NULL: it can be placed.
  */
 const char *td_cluster_misfit(
 	const struct td_sim_job *job, uint32_t gpus, uint64_t gpu_memory_bytes);
 
 /*
- * Prepares a run of a scheduler on nodes, for jobs that the caller has made, sorted by arrival. The
- * jobs stay the caller's; their run fields are reset. Returns 0; -EINVAL: a job that
- * td_cluster_misfit() names, or of a profile that does not exist; -ENOMEM; or the scheduler's
- * error.
+ * Prepares a run of a scheduler on nodes. The jobs are made by the caller, who keeps them, and
+ * sorted by arrival; their state of the run is reset. Returns 0; -EINVAL: a job that
+ * td_cluster_misfit() names, or whose profile does not exist; -ENOMEM; or the scheduler's error.
  */
 int td_cluster_init(struct td_cluster *cluster, const struct td_cluster_options *options,
 	const struct td_profiles *profiles, const uint32_t *node_gpus, uint32_t nodes,
@@ -190,34 +202,34 @@ int td_cluster_init(struct td_cluster *cluster, const struct td_cluster_options 
 	const struct td_sched *sched);
 void td_cluster_run(struct td_cluster *cluster);
 /*
- * Returns the part of the services' time in which P99 exceeded the objective, for a kind or
- * (TD_SERVICE_NONE) for all.
+ * Returns the part of the services' time in which P99 exceeded the objective, for one kind, or for
+ * all with TD_SERVICE_NONE.
  */
 double td_cluster_late(const struct td_cluster *cluster, uint32_t kind);
 void td_cluster_deinit(struct td_cluster *cluster);
 
 /* --- for schedulers --- */
 
-/* gpus: as many as the job has asked for. */
+/* Starts a waiting job on as many GPUs as it asked for. */
 void td_cluster_start(struct td_cluster *cluster, uint32_t job, const uint32_t *gpus, bool guest);
-/* A guest becomes a holder where it is. */
+/* Makes a guest the holder of its GPUs. */
 void td_cluster_upgrade(struct td_cluster *cluster, uint32_t job);
 /*
- * Moves a job to as many other GPUs, some of which it may have already, at a cost of so much more
+ * Moves a job to as many other GPUs, of which it may have some already. cost_s is added to its
  * work. No work is repeated.
  */
 void td_cluster_move(struct td_cluster *cluster, uint32_t job, const uint32_t *gpus, double cost_s);
 /* Puts the job back into the queue, with its progress up to its last checkpoint. */
 void td_cluster_evict(struct td_cluster *cluster, uint32_t job);
 /*
- * Puts the job back into the queue after it has saved its state: no work is repeated, and starting
- * again costs restart_s. Where options.costs.kills, it is evicted.
+ * Puts the job back into the queue after it has saved its state. No work is repeated; starting
+ * again costs restart_s. With options.costs.kills it is evicted instead.
  */
 void td_cluster_suspend(struct td_cluster *cluster, uint32_t job);
-/* Marks a job that this scheduler can never run: it counts as not done; see metrics.h. */
+/* Marks a job that this scheduler can never run. It counts as not done; see metrics.h. */
 void td_cluster_fail(struct td_cluster *cluster, uint32_t job);
 
-/* Utilisation of a GPU as a monitor shows it. */
+/* Returns the utilisation of a GPU as a monitor shows it. */
 double td_cluster_load(const struct td_cluster *cluster, uint32_t gpu);
 
 /* --- internal: cluster_rates.c --- */
@@ -225,9 +237,9 @@ double td_cluster_load(const struct td_cluster *cluster, uint32_t gpu);
 void td_cluster_speeds(struct td_cluster *cluster, struct td_sim_gpu *gpu);
 
 /*
- * Steps the duty's controller for the one job that is no guest until it has settled, and returns
- * the mean speeds from then on. rounds: steps, of which the first third does not count. The engine
- * takes 12,000; a test shows that more of them change little.
+ * Steps the duty's controller with the steps of the one job that is no guest, and returns mean
+ * speeds once it has settled. rounds: number of steps; the first third does not count. The engine
+ * uses 12,000, and a test shows that more change little.
  */
 void td_duty_settle(const struct td_contention *contention, const struct td_contender *jobs,
 	const bool *guest, uint32_t count, const struct td_duty_params *params, uint32_t rounds,

@@ -1,6 +1,6 @@
 /*
- * The speed of each job on a GPU; see cluster.h. The contention model applies to jobs side by side,
- * memory to those that lack it, and the duty to guests.
+ * Computes the speed of each job on a GPU; see cluster.h. Jobs side by side get the contention
+ * model's speed, jobs that lack memory are slower, and guests have a duty.
  */
 #include <math.h>
 #include <string.h>
@@ -9,10 +9,13 @@
 #include "sim/engine/cluster.h"
 #include "sim/engine/sched.h"
 
-#define DUTY_ROUNDS  12000u /* steps of the holder until the duty counts as settled */
+#define DUTY_ROUNDS  12000u /* steps of the holder after which the duty counts as settled */
 #define DUTY_STEP_NS 100000000.
 
-/* Bytes that each occupant finds on the device: holders first, then guests in proportion. */
+/*
+ * Returns the factor by which job `at` is slower for lack of memory. Holders have what they need,
+ * and guests share the rest in proportion.
+ */
 static double memory_speed(
 	const struct td_cluster *cluster, const struct td_sim_gpu *gpu, uint32_t at)
 {
@@ -48,7 +51,7 @@ static void gather(const struct td_cluster *cluster, const struct td_sim_gpu *gp
 	}
 }
 
-/* The duty is for all guests together: they take turns in it. */
+/* Computes the speeds at a duty. It is for all guests together, which take turns in it. */
 static void speeds_under(const struct td_contention *contention, const struct td_contender *jobs,
 	const bool *guest, uint32_t count, double duty, double *ret_speeds)
 {
@@ -106,8 +109,8 @@ static struct td_duty_params duty_of(const struct td_sched *sched)
 }
 
 /*
- * The result depends on the kinds of the company alone, and the same companies come again and
- * again, so results are cached. A cache entry may be replaced.
+ * Computes the speeds beside a guarded holder. They depend only on the kinds of the jobs, and the
+ * same kinds meet again and again, so results are cached. An entry may be overwritten.
  */
 static void guarded_speeds(
 	struct td_cluster *cluster, const struct td_sim_gpu *gpu, double *ret_speeds)
@@ -138,7 +141,7 @@ static void guarded_speeds(
 	memcpy(ret_speeds, settled->speeds, gpu->count * sizeof(*ret_speeds));
 }
 
-/* Guests beside a holder as the duty lets them in this company, and nobody else is slowed. */
+/* Computes speeds where guests beside a holder have the duty, and no other job is slowed down. */
 static void guarded_alone(struct td_cluster *cluster, struct td_sim_gpu *gpu, bool guarded)
 {
 	if (guarded)
@@ -155,7 +158,7 @@ static void unslowed(struct td_sim_gpu *gpu)
 }
 
 /*
- * Equal parts of the time, with a hand-over of memory at each turn where not all of it fits
+ * Returns the speed with equal turns, with a hand-over of memory at each turn if not all of it fits
  * (nvshare's table 2: 2.08 s of 30).
  */
 static double turn_speed(const struct td_cluster *cluster, const struct td_sim_gpu *gpu)

@@ -1,4 +1,4 @@
-/* Figures of a run; see metrics.h. */
+/* Computes the figures of a run; see metrics.h. */
 #include "sim/engine/metrics.h"
 
 #include <errno.h>
@@ -59,7 +59,7 @@ static void add_job(const struct td_sim_job *job, uint64_t first_ns, uint64_t no
 	uint64_t end = job->status == TD_SIM_DONE ? job->end_ns : now_ns;
 	uint64_t start = job->start_ns == TD_NEVER ? end : job->start_ns;
 
-	/* Jobs that never arrived before a stop have taken no time. */
+	/* Jobs that had not arrived when the run was stopped took no time. */
 	end = end < job->submit_ns ? job->submit_ns : end;
 	start = start < job->submit_ns ? job->submit_ns : start;
 	*ret_jct = (double)(end - job->submit_ns) * 1e-9;
@@ -85,7 +85,7 @@ static double over(double sum, double count)
 	return count > 0 ? sum / count : NAN;
 }
 
-/* Returns the value below which this part of n ascending values lies. */
+/* Returns the value below which this part of n ascending values is. */
 static double part_of(const double *values, uint32_t n, double part)
 {
 	return n ? values[(uint32_t)(part * (n - 1) + 0.5)] : NAN;
@@ -135,7 +135,7 @@ int td_metrics_of(const struct td_cluster *cluster, double *ret, double *ret_jct
 
 		states[job->status]++;
 		evicted += job->evictions > 0;
-		/* Work that was repeated counts once; the cost of starting again does not count. */
+		/* Repeated work counts once; the cost of starting again does not count. */
 		if (job->status != TD_SIM_FAILED)
 			kept_s += fmax(0, job->work_s - job->left_s) * job->gpus;
 	}

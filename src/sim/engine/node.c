@@ -1,5 +1,5 @@
 /*
- * A node in virtual time; see node.h. State changes at events only: ends of blocks and of fillings,
+ * Simulates a node; see node.h. State changes at events only: the ends of blocks and of fillings,
  * and the policy's wake-up.
  */
 #include "sim/engine/node.h"
@@ -22,8 +22,8 @@ struct node {
 	struct td_grant grants[TD_NODE_JOBS_MAX];
 	struct td_action actions[TD_ACTION_MAX];
 	double host_left_ns[TD_NODE_JOBS_MAX], gpu_left_ns[TD_NODE_JOBS_MAX];
-	uint64_t filled_ns[TD_NODE_JOBS_MAX]; /* when a filling is over */
-	uint32_t last_filled; /* whose memory is on the device, where not all fits */
+	uint64_t filled_ns[TD_NODE_JOBS_MAX]; /* when the filling of a job's memory ends */
+	uint32_t last_filled; /* the job whose memory is on the device, if not all fits */
 	uint64_t now_ns, wakeup_ns;
 	uint32_t handovers;
 	void *state;
@@ -78,8 +78,8 @@ static void enter(struct node *node, uint32_t i, enum td_phase phase)
 
 /*
  * Returns the filling time of a turn. Swapped memory is moved before the gate opens. Managed memory
- * comes while the job runs, as slowly as when it thrashes, until it has lost handover_ns in all: so
- * shorter and shorter quanta become thrashing.
+ * comes while the job runs, as slowly as when it thrashes, until the job has lost handover_ns in
+ * all. So ever shorter quanta turn into thrashing.
  */
 static uint64_t filling_ns(const struct td_node_sim *sim)
 {
@@ -88,7 +88,10 @@ static uint64_t filling_ns(const struct td_node_sim *sim)
 	return (uint64_t)((double)sim->handover_ns / (1 - 1 / sim->thrash));
 }
 
-/* Returns whether anything has changed, so that the policy is to be asked again. */
+/*
+ * Carries the plan out. Returns whether anything has changed; then the policy has to be asked
+ * again.
+ */
 static bool carry_out(struct node *node)
 {
 	bool changed = false, fits = demanded(node) <= node->sim->capacity_bytes;
@@ -117,7 +120,7 @@ static bool carry_out(struct node *node)
 	return changed;
 }
 
-/* GPU work done per second by each that runs. */
+/* Returns the GPU work that each running job does per second. */
 static double rate_of(const struct node *node)
 {
 	uint32_t running = 0;
@@ -257,8 +260,8 @@ int td_node_simulate(const struct td_node_sim *sim, struct td_node_job *jobs, ui
 			.demanded_bytes = jobs[i].bytes,
 			.limit_bytes = jobs[i].bytes};
 		/*
-		 * The jobs start a microsecond apart, because two that want the GPU in the same
-		 * instant have no order.
+		 * Jobs start a microsecond apart, because two that want the GPU at the same instant
+		 * have no order.
 		 */
 		node->host_left_ns[i] = jobs[i].host_s * NS + 1000. * i + 1;
 		node->gpu_left_ns[i] = jobs[i].gpu_s * NS;

@@ -19,26 +19,26 @@ struct td_node_sim {
 	struct td_policy_options options;
 	uint64_t capacity_bytes, handover_ns;
 	double overlap, thrash;
-	double managed_cost; /* the factor of GPU work on managed memory while all of it fits */
-	bool pages_itself;   /* backend managed; else swap */
+	double managed_cost; /* factor on GPU work with managed memory while all of it fits */
+	bool pages_itself;   /* true: backend managed; false: backend swap */
 };
 
 struct td_node_job {
 	double host_s, gpu_s;
 	uint64_t bytes;
-	/* of the run */
+	/* Output. */
 	double end_s;
 };
 
 struct td_node_result {
-	double end_s; /* of the last */
+	double end_s; /* end of the last job */
 	uint32_t handovers;
-	bool stuck; /* not everybody came to an end */
+	bool stuck; /* some job did not end */
 };
 
 /*
- * Simulates jobs that all start at 0, one after the other in microseconds. -ENOMEM, -EINVAL: too
- * many jobs.
+ * Simulates jobs that start at time 0, a microsecond apart. Returns 0; -ENOMEM; -EINVAL: too many
+ * jobs.
  */
 int td_node_simulate(const struct td_node_sim *sim, struct td_node_job *jobs, uint32_t count,
 	struct td_node_result *ret);

@@ -12,22 +12,27 @@
 struct td_sched {
 	const char *name, *summary;
 	bool guards;        /* guests run under a duty that protects the holder */
-	uint32_t slack_ppm; /* of that duty; 0: as by default */
-	uint64_t tick_ns;   /* decide at least so often; 0: on events alone */
+	uint32_t slack_ppm; /* slack of that duty; 0: the default */
+	uint64_t tick_ns;   /* longest time between two decisions; 0: it decides at events only */
 	int (*init)(struct td_cluster *cluster);
 	void (*deinit)(struct td_cluster *cluster);
 	void (*arrive)(struct td_cluster *cluster, uint32_t job);
 	void (*finish)(struct td_cluster *cluster, uint32_t job);
 	void (*load)(struct td_cluster *cluster,
-		uint32_t gpu); /* NULL; what a monitor shows of a GPU, ten seconds after a change */
+		/*
+		 * May be NULL. Tells the utilisation of a GPU that a monitor shows, ten seconds
+		 * after a change.
+		 */
+		uint32_t gpu);
 	void (*decide)(struct td_cluster *cluster);
 	/*
-	 * NULL: every service has its usual batch and shares the GPU without a split. Otherwise
-	 * sets services->list[service].split by what was seen. In round 0 the rate or the company
-	 * has changed, and p99_s is from before. Returns true to see the effect and go on.
+	 * Chooses the split of a service: sets services->list[service].split by what was observed.
+	 * In round 0 the rate or the jobs have changed, and p99_s is from before. Returns true to
+	 * see the effect and continue with the next round. NULL: every service has its usual batch
+	 * and shares the GPU without a split.
 	 */
 	bool (*tune)(struct td_cluster *cluster, uint32_t service, uint32_t round);
-	double round_s;   /* how long a round of tune lasts that is not the last */
-	bool turns;       /* who is on a GPU takes turns of seconds; there are no holders */
-	bool knows_truth; /* a bound, no system */
+	double round_s;   /* length of a round of tune, except the last one */
+	bool turns;       /* jobs of a GPU take turns of seconds; there are no holders */
+	bool knows_truth; /* it is a bound, not a system that could be built */
 };

@@ -1,4 +1,4 @@
-/* Services; see service.h. */
+/* Simulates services; see service.h. */
 #include "sim/engine/service.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 #include "sim/engine/sched.h"
 
 #define ROUNDS_MAX 64u
-#define SAME       0.005 /* shares that differ by less are the same to MPS */
+#define SAME       0.005 /* MPS does not distinguish shares that differ by less */
 
 double td_service_batch_s(const struct td_service_kind *kind, uint32_t batch)
 {
@@ -107,7 +107,7 @@ void td_services_rate(struct td_cluster *cluster, void (*mark)(struct td_cluster
 }
 
 /*
- * Splits for a scheduler that does not know services: all of the GPU, shared with the jobs there.
+ * Sets the split for a scheduler that does not know services: all of the GPU, shared with the jobs.
  */
 static void divide_by_default(
 	const struct td_service_kind *kind, double rate_per_s, struct td_split *split)
@@ -119,8 +119,8 @@ static void divide_by_default(
 }
 
 /*
- * Returns the bytes moved of jobs that were there before and still are: memory that comes with a
- * job, or goes with it, is not copied.
+ * Returns the bytes that are moved for jobs that stay. Memory that comes or goes with a job is not
+ * copied.
  */
 static double moved_bytes(const struct td_service *service, uint64_t guests, uint64_t host)
 {
@@ -132,7 +132,7 @@ static double moved_bytes(const struct td_service *service, uint64_t guests, uin
 	return fabs((double)host * stay / now - (double)service->host_bytes * stay / before);
 }
 
-/* The jobs wait while their memory moves, each for its part. */
+/* Moves memory of the jobs beside a service. Each job waits for its part. */
 static void swap(struct td_cluster *cluster, uint32_t index)
 {
 	struct td_service *service = &cluster->services->list[index];
@@ -185,7 +185,7 @@ void td_services_refresh(struct td_cluster *cluster, uint32_t index, double *ret
 		td_service_truth(&cluster->options.contention, kind, &service->split, rate, guests,
 			gpu->count, cluster->table, ret_speeds, &service->seen);
 		if (cluster->sched->turns && gpu->count) {
-			service->seen.p99_s = INFINITY; /* turns last longer than any objective */
+			service->seen.p99_s = INFINITY; /* a turn is longer than any objective */
 			service->seen.guest_speed = 1. / (gpu->count + 1);
 			for (uint32_t i = 0; i < gpu->count; i++)
 				ret_speeds[i] = service->seen.guest_speed;

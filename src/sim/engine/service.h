@@ -33,43 +33,47 @@ struct td_cluster;
 struct td_service_kind {
 	char name[32];
 	struct td_contender
-		contender;  /* g, p, h, serial and demand; share and duty are of the moment */
-	double told_demand; /* see td_sim_profile */
+		contender;  /* g, p, h, serial and demand; share and duty depend on the moment */
+	double told_demand; /* the demand that schedulers are told; see td_sim_profile */
 	double least_s, fixed_s, each_s, objective_s;
-	uint64_t memory_bytes, batch_bytes; /* batch_bytes: more for each request of a batch */
+	uint64_t memory_bytes, batch_bytes; /* batch_bytes: added for each request of a batch */
 };
 
-/* The division of a GPU between its service and the jobs beside it, which have equal parts. */
+/* How a GPU is divided between its service and the jobs beside it, which have equal parts. */
 struct td_split {
 	uint32_t batch;
-	double service_share, guest_share; /* of the SMs */
-	double guest_duty;                 /* of the time, together */
-	bool paused;                       /* the jobs */
+	double service_share, guest_share; /* shares of the SMs */
+	double guest_duty;                 /* part of the time that all jobs together may run */
+	bool paused;                       /* the jobs are paused */
 };
 
-/* The figures of a service that a monitor shows after a round. */
+/* The figures of a service that a monitor shows after a round of tune. */
 struct td_service_seen {
-	double rate_per_s, p99_s; /* p99_s: 0: not seen yet; INFINITY: it cannot keep up */
-	double busy, slowdown;    /* slowdown: of a batch, of 1 = alone on the whole GPU */
-	double guest_speed;       /* of the slowest beside it; 0: there is none */
+	double rate_per_s, p99_s; /* p99_s 0: not seen yet; INFINITY: the service cannot keep up */
+	double busy, slowdown;    /* slowdown of a batch; 1: as alone on the whole GPU */
+	double guest_speed;       /* speed of the slowest job beside it; 0: there is none */
 };
 
 struct td_service {
-	/* given */
+	/* Set by the caller. */
 	uint32_t gpu, kind;
-	/* of the run */
+	/* State of the run. */
 	struct td_split split;
 	struct td_service_seen seen;
 	bool tuned;
-	double total_s, late_s; /* time, and that in which P99 exceeded the objective */
+	double total_s, late_s; /* total time; time in which P99 exceeded the objective */
 	uint64_t since_ns;
-	double guest_speed_s; /* integral, and the time with guests */
+	double guest_speed_s; /* integral of the jobs' speed over guest_s */
 	double guest_s;
-	uint64_t guest_bytes, host_bytes; /* of the jobs beside it; of these on the host now */
-	double swapped_s;                 /* of the time with guests, in which there were such */
+	/* Memory of the jobs beside it; the part that is on the host now. */
+	uint64_t guest_bytes, host_bytes;
+	double swapped_s; /* part of guest_s in which some of it was on the host */
 };
 
-/* Given; rates[service * intervals + i], requests per second, over and over again. */
+/*
+ * Set by the caller. rates[service * intervals + i] is in requests per second; after the last
+ * interval the first follows.
+ */
 struct td_services {
 	const struct td_service_kind *kinds;
 	uint32_t kind_count;
@@ -87,14 +91,14 @@ uint64_t td_service_bytes(const struct td_services *services, uint32_t service);
 double td_service_batch_s(const struct td_service_kind *kind, uint32_t batch);
 
 /*
- * Returns the batch where no scheduler chooses one: the largest power of two from 16 to 256 that
- * fills within half of the objective, at least 16.
+ * Returns the batch for schedulers that choose none: the largest power of two from 16 to 256 that
+ * fills within half of the objective, or 16 if none does.
  */
 uint32_t td_service_usual_batch(const struct td_service_kind *kind, double rate_per_s);
 
 /*
- * Computes the speeds of the jobs (guests) beside a service, and the figures that are seen of it.
- * guests: their contenders, with share and duty 1.
+ * Computes the speeds of the jobs beside a service, and the figures that a monitor shows of the
+ * service. guests: the jobs' contenders, with share and duty 1.
  */
 void td_service_truth(const struct td_contention *contention, const struct td_service_kind *kind,
 	const struct td_split *split, double rate_per_s, const struct td_contender *guests,
@@ -103,9 +107,11 @@ void td_service_truth(const struct td_contention *contention, const struct td_se
 
 /* --- internal to the engine --- */
 
-/* The rates of now; marks the GPUs of those whose rate has changed with `mark`. */
+/*
+ * Sets the services' rates of now. Calls `mark` for the GPU of each service whose rate has changed.
+ */
 void td_services_rate(struct td_cluster *cluster, void (*mark)(struct td_cluster *, uint32_t gpu));
-/* The company or the rate has changed: the split, and the speeds of the jobs. */
+/* Called when the jobs or the rate have changed. Sets the split and computes the jobs' speeds. */
 void td_services_refresh(struct td_cluster *cluster, uint32_t service, double *ret_speeds);
-/* Counts the time up to now. */
+/* Adds the time up to now to the service's sums. */
 void td_services_settle(struct td_cluster *cluster, uint32_t service);

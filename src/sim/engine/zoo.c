@@ -1,4 +1,4 @@
-/* Mudi's services and tasks from measured tables; see zoo.h. */
+/* Makes Mudi's services and tasks from measured tables; see zoo.h. */
 #include "sim/engine/zoo.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "sim/base/csv.h"
 #include "sim/base/random.h"
 
-#define BATCHES 9 /* 1 to 256 */
+#define BATCHES 9 /* the batches are 1 to 256 */
 #define SHARES  5
 
 static const struct {
@@ -28,8 +28,8 @@ static const struct {
 };
 
 /*
- * Columns: conv, linear, activations, embeddings, encoder, decoder, flatten, batch norm, fc,
- * pooling, other.
+ * The columns count layers: conv, linear, activations, embeddings, encoder, decoder, flatten, batch
+ * norm, fc, pooling, other.
  */
 static const struct {
 	const char *name, *as;
@@ -48,14 +48,15 @@ static const struct {
 };
 
 struct table {
-	double latency_s[SHARES][BATCHES]; /* 0: not feasible */
+	double latency_s[SHARES][BATCHES]; /* 0: the batch does not fit */
 	double most_per_s;
 };
 
 static int take_row(struct td_csv *csv, const int *at, struct table *tables, struct td_err *err)
 {
 	static const double gpcs[SHARES] = {1, 2, 3, 4, 7};
-	double value[6]; /* gpcs, batch, processes, throughput, latency, feasible */
+	/* Columns of the file: gpcs, batch, processes, throughput, latency, feasible. */
+	double value[6];
 	int r = 0, kind = -1;
 
 	for (int s = 0; s < (int)TD_ZOO_SERVICES; s++)
@@ -96,7 +97,7 @@ static int read_tables(const char *data, struct table *tables, struct td_err *er
 	return r < 0 ? r : 0;
 }
 
-/* The line through the batches from 32 on; what is below it is flat. */
+/* Fits a line through the batches from 32 on, and a constant below it for small batches. */
 static void fit_batches(const struct table *table, struct td_service_kind *kind)
 {
 	double n = 0, x = 0, y = 0, xx = 0, xy = 0;
@@ -121,8 +122,8 @@ static void fit_batches(const struct table *table, struct td_service_kind *kind)
 }
 
 /*
- * Returns the serial part, which does not scale with the share: the median over batches from 16 to
- * 64.
+ * Returns the serial part, which does not get faster with a larger share: its median over the
+ * batches from 16 to 64.
  */
 static double fit_serial(const struct table *table)
 {

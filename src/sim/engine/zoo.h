@@ -1,6 +1,6 @@
 /*
- * The services and training tasks of Mudi's evaluation, as far as measurements exist: the ground
- * truth of mudi-sim and mixed.
+ * The services and training tasks of Mudi's evaluation, as far as measurements exist. They are the
+ * ground truth of the experiments mudi-sim and mixed.
  *
  * Services. Latency over batch comes from ParvaGPU's table (A100, one process, the whole GPU), with
  * a share curve alpha + beta / x fitted to its five shares. vgg19, densenet201 and resnet152 stand
@@ -24,27 +24,32 @@ struct td_err;
 
 #define TD_ZOO_SERVICES 6u
 #define TD_ZOO_TASKS    9u
-#define TD_ZOO_PROFILED                                                                            \
-	5u /* of the tasks: the first ones are profiled beforehand, the others are never seen */
-#define TD_ZOO_NOTEBOOK                                                                            \
-	9u /* a kind more: a notebook, hardly using its GPU; a declared kind, of no table */
-#define TD_ZOO_KINDS  10u
-#define TD_ZOO_SERIAL 0.63
+/*
+ * The first 5 tasks are profiled beforehand. Schedulers know nothing of the others before they run.
+ */
+#define TD_ZOO_PROFILED 5u
+/*
+ * One kind more than tasks: a notebook, which hardly uses its GPU. It is made up and from no table.
+ */
+#define TD_ZOO_NOTEBOOK 9u
+#define TD_ZOO_KINDS    10u
+#define TD_ZOO_SERIAL   0.63
 
 struct td_zoo {
 	struct td_service_kind services[TD_ZOO_SERVICES];
 	double most_per_s[TD_ZOO_SERVICES]; /* greatest throughput on the whole GPU */
 	struct td_profiles tasks;
 	double layers[TD_ZOO_KINDS][TD_MUDI_LAYERS];
-	double fractions[TD_ZOO_TASKS]; /* Table 3, normalised to 1 */
-	int classes[TD_ZOO_TASKS];      /* 0 S, 1 M, 2 L, 3 XL */
+	/* Parts of the tasks in Table 3, normalised to a sum of 1. */
+	double fractions[TD_ZOO_TASKS];
+	int classes[TD_ZOO_TASKS]; /* 0: S, 1: M, 2: L, 3: XL */
 };
 
 int td_zoo_read(const char *data, struct td_zoo *ret, struct td_err *err);
 
 /*
- * A load curve of six levels from 0.67 to 1.33 of 15 % of the greatest throughput times load: a
- * walk of a step up, down or none each interval.
+ * A load curve has six levels, from 0.67 to 1.33 times a mean. The mean is `load` times 15 % of the
+ * greatest throughput. It is a random walk: each interval goes a level up, down or none.
  */
 #define TD_ZOO_INTERVALS   96u
 #define TD_ZOO_INTERVAL_NS (1800 * 1000000000ull)

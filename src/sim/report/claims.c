@@ -1,4 +1,4 @@
-/* Judges the papers' claims, each once over all rows that take part; see experiment.h. */
+/* Judges the papers' claims, each one over all of its rows; see experiment.h. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +74,7 @@ bool td_claim_fold(
 	return found.rows > 0;
 }
 
-/* Text to ret, cut where it does not fit. NULL: out of memory. */
+/* Opens a stream that writes a text to ret, cut if it does not fit. NULL: out of memory. */
 static FILE *open_text(char *ret, size_t size)
 {
 	memset(ret, 0, size);
@@ -86,7 +86,7 @@ static const char *plural(uint32_t count)
 	return count == 1 ? "" : "s";
 }
 
-/* "3 of 20 checks fail, 2 by the guard alone, bounds forbid 1" */
+/* Prints a text such as "3 of 20 checks fail, 2 by the guard alone, bounds forbid 1". */
 static void put_failures(FILE *out, const struct td_seeds *seeds)
 {
 	fprintf(out, "%u of %u check%s fail%s", seeds->lost, seeds->count, plural(seeds->count),
@@ -107,7 +107,7 @@ static const char *separator(bool *any)
 	return text;
 }
 
-/* Prints the names of the variants in the bits. */
+/* Prints the names of the variants whose bits are set. */
 static void put_names(FILE *out, const char *before, uint32_t bits, bool *any)
 {
 	const char *comma = "";
@@ -123,7 +123,7 @@ static void put_names(FILE *out, const char *before, uint32_t bits, bool *any)
 	}
 }
 
-/* Bits of the variants in which as many checks fail as in v, for the same reasons. */
+/* Returns the bits of the variants in which as many checks fail as in v, for the same reasons. */
 static uint32_t same_as(const struct td_claim_found *found, int v)
 {
 	uint32_t bits = 0;
@@ -181,9 +181,9 @@ void td_claim_why(const struct td_claim_found *found, enum td_claim claim, char 
 /* --- what came out --- */
 
 #define GROUPS_MAX 4u
-#define READABLE   80u /* a group of rows longer than this is better read row by row */
+#define READABLE   80u /* a longer text is easier to read with a row on each line */
 
-/* The only number of a text; false: it has none, or several. */
+/* Reads the only number of a text. Returns false if it has none or several. */
 static bool read_only_number(const char *text, double *ret)
 {
 	char *end;
@@ -208,8 +208,8 @@ static bool is_among(const struct td_row *const *rows, uint32_t count, const cha
 }
 
 /*
- * Prints the rows of one figure of the paper as a range from least to most, or one after the other
- * where that is not possible and they are few.
+ * Prints the rows of one figure of the paper as a range from least to most. If that is not possible
+ * and they are few, prints them one after the other.
  */
 static void put_group(FILE *out, const struct td_row *rows, uint32_t count, enum td_claim claim,
 	const char *paper)

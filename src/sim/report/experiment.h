@@ -16,20 +16,22 @@ struct td_err;
 enum td_verdict {
 	TD_REPRODUCED,
 	TD_NOT_REPRODUCED,
-	TD_BOUNDED,         /* a measured bound forbids it, see td_seeds */
-	TD_BY_CONSTRUCTION, /* the model or the policy cannot come out otherwise: shows nothing */
-	TD_CALIBRATED,      /* fitted to this very figure: counts for nothing */
-	TD_SHOWN,           /* no rule says what would count */
-	/* tandem in its main measure, over paired seeds, see bootstrap.h */
-	TD_BETTER,        /* the interval excludes no difference, and the guard holds */
-	TD_NO_DIFFERENCE, /* the interval does not exclude it */
-	TD_LOSS,          /* worse by the interval, or the guard does not hold */
+	TD_BOUNDED, /* a measured bound excludes it, see td_seeds */
+	/* No other result is possible with this model or policy, so it shows nothing. */
+	TD_BY_CONSTRUCTION,
+	TD_CALIBRATED, /* fitted to this very figure, so it shows nothing */
+	TD_SHOWN,      /* no rule says what would count as reproduced */
+	/* Verdicts of tandem in its main measure, over paired seeds, see bootstrap.h. */
+	/* The interval excludes that there is no difference, and the guard holds. */
+	TD_BETTER,
+	TD_NO_DIFFERENCE, /* the interval does not exclude that there is no difference */
+	TD_LOSS,          /* the interval says that it is worse, or the guard does not hold */
 	TD_VERDICT_N,
 };
 
 /*
- * Variants of contention: as fitted, by proportional sharing, and with the pressure of jobs under a
- * cap of SMs doubled and halved. An order has to hold in all.
+ * Variants of the contention model: as fitted, proportional sharing, and with the pressure of
+ * capped jobs doubled or halved. An order of policies has to hold in all of them.
  */
 enum td_variant {
 	TD_FITTED,
@@ -39,7 +41,7 @@ enum td_variant {
 	TD_VARIANT_N,
 };
 
-/* Claims of the papers: metrics whose rule was fixed before. */
+/* The claims of the papers, whose rules were fixed before anything was run. */
 enum td_claim {
 	TD_CLAIM_NONE,
 #define TD_CLAIM(id_, experiment_, metric_, paper_, rule_, variants_) TD_CLAIM_##id_,
@@ -66,23 +68,23 @@ struct td_row {
 	const char *experiment;
 	char metric[96], paper[64], ours[64], spread[64], interval[64], note[768];
 	enum td_verdict verdict;
-	enum td_claim claim; /* TD_CLAIM_NONE: it takes part in none */
+	enum td_claim claim; /* TD_CLAIM_NONE: the row belongs to no claim */
 	enum td_variant variant;
-	struct td_seeds seeds; /* of a row that takes part; where it goes by a mean, one for all */
+	struct td_seeds seeds; /* used by rows of a claim; a mean over seeds is one check */
 };
 
 struct td_experiment_run {
-	const char *data; /* folder, or NULL */
+	const char *data; /* folder of the data, or NULL */
 	bool quick;
-	uint32_t seeds; /* 15; 1 when quick */
-	uint32_t jobs;  /* processes, see workers.h */
-	FILE *report;   /* prose and tables beyond the rows, Markdown */
+	uint32_t seeds; /* number of seeds: 15; 1 when quick */
+	uint32_t jobs;  /* number of processes, see workers.h */
+	FILE *report;   /* gets text and tables beyond the rows, as Markdown */
 	struct td_row *rows;
 	uint32_t row_count, row_room;
-	struct td_row *last;  /* row; NULL: none, or there was no memory for it */
-	bool short_of_memory; /* some row is missing */
+	struct td_row *last;  /* the last row; NULL: there is none, or memory was out */
+	bool short_of_memory; /* some row is missing for lack of memory */
 	const char *name;
-	char cut[512]; /* why it ended before all was done; "": it did not */
+	char cut[512]; /* why the run ended early; "": it did not */
 };
 
 struct td_experiment {
@@ -91,17 +93,18 @@ struct td_experiment {
 	int (*run)(struct td_experiment_run *run, struct td_err *err);
 };
 
-extern const struct td_experiment td_experiments[]; /* ends with a NULL name */
+/* All experiments; the last entry has a NULL name. */
+extern const struct td_experiment td_experiments[];
 
-/* A new row, run->last; the caller fills it. NULL: out of memory. */
+/* Adds a row, run->last, which the caller fills. Returns NULL if memory is out. */
 struct td_row *td_row_add(struct td_experiment_run *run, enum td_verdict verdict);
 void td_row_put(struct td_experiment_run *run, enum td_verdict verdict, const char *metric,
 	const char *paper, const char *spread, const char *note, const char *format, ...)
 	__attribute__((format(printf, 7, 8)));
 
 /*
- * Adds to the last row the interval of the median of paired ratios or differences, one for each
- * seed, in the row's unit. The verdict is not changed.
+ * Adds the interval of a median to the last row, in the row's unit. `values` are paired ratios or
+ * differences, one for each seed. The verdict does not change.
  */
 void td_row_interval(struct td_experiment_run *run, const double *values, uint32_t count);
 /*
@@ -114,25 +117,25 @@ void td_row_beside(struct td_experiment_run *run, const double *values, uint32_t
 void td_seed_add(struct td_seeds *seeds, bool holds, bool forbidden);
 /*
  * Adds a seed of a claim that counts only while its guard holds. forbidden: order and guard cannot
- * both hold.
+ * both hold in this seed.
  */
 void td_seed_add_guarded(struct td_seeds *seeds, bool holds, bool guard, bool forbidden);
 enum td_verdict td_seeds_verdict(const struct td_seeds *seeds);
 /*
- * Appends "; in 1 the order holds, but not the guard", unless there is none, and "; a bound forbids
- * 2 of the 3 seeds that lose", unless none loses.
+ * Appends "; in 1 the order holds, but not the guard" if there are such seeds, and "; a bound
+ * forbids 2 of the 3 seeds that lose" if any loses.
  */
 void td_seeds_put(const struct td_seeds *seeds, char *note, size_t size);
 
 /*
- * Makes the last row take part in a claim. Its verdict is that of the seeds; NULL: it goes by a
- * mean or is one run, and its own verdict is the only check. Verdicts TD_SHOWN and
+ * Adds the last row to a claim. Its verdict becomes that of the seeds. seeds NULL: the row is a
+ * mean or a single run, and its own verdict is the only check. The verdicts TD_SHOWN and
  * TD_BY_CONSTRUCTION are not checked.
  */
 void td_row_claim(struct td_experiment_run *run, enum td_claim claim, enum td_variant variant,
 	const struct td_seeds *seeds);
 
-/* A claim over all rows that take part. */
+/* The result of a claim over all of its rows. */
 struct td_claim_found {
 	/*
 	 * The verdict of a claim.
@@ -143,11 +146,12 @@ struct td_claim_found {
 	 * - Reproduced: no check fails, in any variant.
 	 */
 	enum td_verdict verdict;
-	struct td_seeds seeds, in[TD_VARIANT_N]; /* of all variants; of each */
-	uint32_t rows, open;  /* open: rows with a check that fails and is not forbidden */
-	uint32_t constructed; /* rows that hold by construction: no checks */
-	uint32_t missing;     /* bits of variants that it has no judged row of */
-	const struct td_row *first_open; /* or NULL */
+	struct td_seeds seeds, in[TD_VARIANT_N]; /* sums over all variants; sums of each variant */
+	/* Rows of the claim; those with a check that fails and is not forbidden. */
+	uint32_t rows, open;
+	uint32_t constructed; /* rows that hold by construction, so nothing was checked */
+	uint32_t missing;     /* bits of the variants without a judged row */
+	const struct td_row *first_open; /* the first row that `open` counts, or NULL */
 };
 
 struct td_claim_text {
@@ -161,26 +165,32 @@ struct td_claim_text {
 extern const struct td_claim_text td_claims[TD_CLAIM_N];
 extern const char *const td_variant_names[TD_VARIANT_N];
 
-/* False: no row takes part. */
+/* Judges a claim over its rows. Returns false if it has no row. */
 bool td_claim_fold(
 	const struct td_row *rows, uint32_t count, enum td_claim claim, struct td_claim_found *ret);
-/* "in fitted 3 of 20 checks fail, ...; holds in proportional": why the verdict is what it is. */
+/*
+ * Writes the reason for a claim's verdict, such as "in fitted 3 of 20 checks fail, ...; holds in
+ * proportional".
+ */
 void td_claim_why(const struct td_claim_found *found, enum td_claim claim, char *ret, size_t size);
 /*
- * Writes our figures, with the rows of one figure of the paper together: "1.09x to 1.27x; 1.17x to
+ * Writes our figures. Rows of the same figure of the paper are together: "1.09x to 1.27x; 1.17x to
  * 1.29x".
  */
 void td_claim_ours(
 	const struct td_row *rows, uint32_t count, enum td_claim claim, char *ret, size_t size);
 
 /*
- * Appends the least and the greatest value over some of the seeds, and how many exceed 1: "LABEL
+ * Appends the least and the greatest value over `some` of the seeds, and how many exceed 1: "LABEL
  * 1.06 to 1.27x (2)".
  */
 void td_some_put(const double *values, const uint32_t *some, uint32_t count, const char *label,
 	char *note, size_t size);
 
-/* Median of n; sorts. "least to most" of n goes to ret (64 bytes). */
+/*
+ * td_median() sorts n values and returns their median. td_spread() writes "least to most" to ret,
+ * which has 64 bytes.
+ */
 double td_median(double *values, uint32_t n);
 void td_spread(const double *values, uint32_t n, char *ret);
 

@@ -1,4 +1,4 @@
-/* Rows of experiments and figures of seeds; see experiment.h. */
+/* Makes rows of experiments and figures of seeds; see experiment.h. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Verdicts over seeds; see experiment.h. */
+/* Judges seeds; see experiment.h. */
 #include <math.h>
 #include <string.h>
 

@@ -26,7 +26,7 @@
 static const struct td_sched *const scheds[TD_ANTMAN_SCHEDS] = {
 	&td_sched_fifo, &td_sched_preempt, &td_sched_gandiva, &td_sched_antman, &td_sched_tandem};
 
-/* Table 3, 20 % for each category. */
+/* The mix of Table 3: each of five categories has 20 %. */
 static const char *const mix[5][3] = {
 	{"ResNet-50 (batch size 64)", "ResNet-18 (batch size 128)", "CycleGAN"},
 	{"Transformer (batch size 64)", NULL, NULL},
@@ -53,7 +53,10 @@ static uint32_t draw_kind(const struct td_profiles *profiles, uint64_t *state)
 	return kind < 0 ? 0 : (uint32_t)kind;
 }
 
-/* Jobs of a seed, their arrivals stretched so that they ask for `load` times the cluster. */
+/*
+ * Makes the jobs of a seed. Their arrivals are stretched so that they ask for `load` times the
+ * cluster.
+ */
 static int make_jobs(const struct td_trace *trace, const struct td_profiles *profiles,
 	uint32_t seed, const struct td_antman_setting *setting, struct td_sim_job *jobs,
 	struct td_err *err)
@@ -117,8 +120,8 @@ static int run_sched(const struct td_profiles *profiles, const struct td_sched *
 }
 
 /*
- * Returns the least makespan: the last job cannot end before it has come and worked, and all of the
- * work takes as long as two jobs on every GPU take.
+ * Returns the least possible makespan. The last job cannot end before it has come and worked, and
+ * all of the work takes as long as with two jobs on every GPU.
  */
 static double least_span(const struct td_sim_job *jobs, double pair_sum)
 {
@@ -134,16 +137,16 @@ static double least_span(const struct td_sim_job *jobs, double pair_sum)
 
 /* The inputs of the bounds. */
 struct bounds {
-	struct td_profiles free;       /* the kinds of jobs, if they did not slow each other down */
-	struct td_guest_room rooms[2]; /* fitted, proportional */
+	struct td_profiles free;       /* the kinds of jobs if they did not slow each other down */
+	struct td_guest_room rooms[2]; /* for the fitted model and for proportional sharing */
 	double pair_sum, guest_speed;
 };
 
-#define WRONG 0.5 /* by so much of itself each kind is told wrong, at most */
+#define WRONG 0.5 /* the most by which a kind's told demand is wrong, as a part of it */
 
 /*
- * Runs tandem with wrong demands: one error per kind for all of a seed, or one demand for all
- * kinds.
+ * Runs tandem with wrong demands: with one error per kind for the whole seed or, if `untold`, with
+ * the same demand for all kinds.
  */
 static int run_misled(const struct td_profiles *profiles, uint32_t seed,
 	const struct td_antman_setting *setting, bool untold, struct td_sim_job *jobs,
@@ -162,7 +165,7 @@ static int run_misled(const struct td_profiles *profiles, uint32_t seed,
 	return run_sched(&misled, &td_sched_tandem, setting, TD_WORLD_TRUE, jobs, ret_metrics, err);
 }
 
-/* Computes the bounds that need no scheduler. */
+/* Computes the bounds for which no scheduler has to run. */
 static int find_most(const struct td_guest_room *room, const struct td_sim_job *jobs,
 	struct td_antman_outcome *ret, struct td_err *err)
 {
@@ -180,7 +183,7 @@ static int find_most(const struct td_guest_room *room, const struct td_sim_job *
 	return 0;
 }
 
-/* AntMan in the other worlds, and with other rules. */
+/* Runs AntMan in the other worlds, and with other rules. */
 static int run_others(const struct td_profiles *profiles, const struct bounds *bounds,
 	const struct td_antman_setting *setting, struct td_sim_job *jobs,
 	double ret[TD_ANTMAN_OTHERS][TD_METRIC_N], struct td_err *err)
@@ -233,8 +236,8 @@ static int run_seed(const struct td_trace *trace, const struct td_profiles *prof
 }
 
 /*
- * Finds two means over the mix: the joint speed of two kinds, where 1 is one GPU; and the speed of
- * a guest beside a guaranteed job that it slows down by at most 4 %, as the duty settles.
+ * Finds two means over the mix: the joint speed of two jobs, where 1 is one GPU; and the speed of a
+ * guest beside a guaranteed job that it slows down by at most 4 %, with the duty that results.
  */
 static void find_bounds(const struct td_profiles *profiles, uint32_t samples, struct bounds *ret)
 {
@@ -281,7 +284,7 @@ static void find_rooms(const struct td_profiles *profiles, struct td_guest_room 
 	}
 }
 
-/* A task for each setting and seed. */
+/* The batch has a task for each setting and seed. */
 struct batch {
 	const struct td_trace *trace;
 	const struct td_profiles *profiles;

@@ -1,4 +1,4 @@
-/* Rows and sentences of antman-trace; see exp_antman.h. */
+/* Writes the rows and sentences of antman-trace; see exp_antman.h. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,8 @@
 #define TANDEM  TD_ANTMAN_TANDEM
 
 /*
- * The variations that show AntMan's losses; the last one is the same jobs without limits of memory.
+ * Variations that explain where AntMan loses. The last one has the same jobs without limits of
+ * memory.
  */
 #define VARIATIONS (TD_ANTMAN_OTHERS + 1)
 #define UNLIMITED  TD_ANTMAN_OTHERS
@@ -33,25 +34,26 @@ struct ratios {
 		evicted[TD_ANTMAN_SEEDS_MAX], tandem[TD_ANTMAN_SEEDS_MAX],
 		tandem_guaranteed[TD_ANTMAN_SEEDS_MAX], moves[TD_ANTMAN_SEEDS_MAX];
 	/*
-	 * FIFO's completion time over AntMan's without its guard, and over AntMan's whose guests
-	 * move; and the guaranteed jobs' slowdown under the two.
+	 * unguarded, moving: FIFO's completion time over that of AntMan without its guard, and over
+	 * that of AntMan whose guests move. slow_*: the guaranteed jobs' slowdown under the two.
 	 */
 	double unguarded[TD_ANTMAN_SEEDS_MAX], moving[TD_ANTMAN_SEEDS_MAX],
 		slow_unguarded[TD_ANTMAN_SEEDS_MAX], slow_moving[TD_ANTMAN_SEEDS_MAX];
-	double antman_moving[TD_ANTMAN_SEEDS_MAX]; /* AntMan's over AntMan's whose guests move */
+	/* AntMan's completion time over that of AntMan whose guests move. */
+	double antman_moving[TD_ANTMAN_SEEDS_MAX];
 	double guard[TD_ANTMAN_SEEDS_MAX], least_slow[TD_ANTMAN_SEEDS_MAX];
 	double misled[TD_ANTMAN_SEEDS_MAX], untold[TD_ANTMAN_SEEDS_MAX],
 		untold_guaranteed[TD_ANTMAN_SEEDS_MAX];
 };
 
 /*
- * The ratios of a baseline's figure to AntMan's, to the bound, and to AntMan's under each
- * variation; 0: it has none.
+ * The ratios of a baseline's figure to AntMan's, to the bound, and to AntMan's in each variation.
+ * 0: there is none.
  */
 struct gains {
 	double ours[TD_ANTMAN_SEEDS_MAX], most[TD_ANTMAN_SEEDS_MAX], pair_sum[TD_ANTMAN_SEEDS_MAX],
 		varied[VARIATIONS][TD_ANTMAN_SEEDS_MAX];
-	bool in_guard[TD_ANTMAN_SEEDS_MAX]; /* of mean JCT: guaranteed jobs are within their 5 % */
+	bool in_guard[TD_ANTMAN_SEEDS_MAX]; /* for mean JCT: guaranteed jobs are within their 5 % */
 };
 
 static enum td_variant variant_of(const struct td_antman_setting *setting)
@@ -60,14 +62,15 @@ static enum td_variant variant_of(const struct td_antman_setting *setting)
 }
 
 /*
- * Counts over all rows that count: lost seeds, seeds that a bound forbids, and among the others
- * those that a variation would let gain.
+ * Counts over all rows that count: lost seeds, seeds that a bound forbids, and other lost seeds
+ * that a variation would win.
  */
 struct tally {
 	uint32_t rows, lost, forbidden, turned[VARIATIONS], limited, by_none;
-	uint32_t worse, worlds; /* runs in which a kinder world is slower than the measured one */
+	/* Runs in which a world with less contention is slower than the measured one. */
+	uint32_t worse, worlds;
 	double least_moving, most_moving, least_tandem,
-		most_tandem; /* medians of mean JCT, AntMan over it */
+		most_tandem; /* medians of AntMan's mean JCT over that of the other */
 };
 
 static double ratio(const struct td_antman_outcome *outcome, int over, int under, int metric)
@@ -75,7 +78,10 @@ static double ratio(const struct td_antman_outcome *outcome, int over, int under
 	return outcome->metrics[over][metric] / outcome->metrics[under][metric];
 }
 
-/* unlimited: the outcomes without limits of memory, or NULL. */
+/*
+ * Computes the gains over a baseline in one figure. unlimited: the outcomes without limits of
+ * memory, or NULL.
+ */
 static void collect_gains(const struct td_antman_outcome *outcomes,
 	const struct td_antman_outcome *unlimited, uint32_t seeds, int baseline, int metric,
 	struct gains *ret)
@@ -137,7 +143,7 @@ static void name_metric(const struct td_antman_setting *setting, const char *wha
 		setting->proportional ? ", proportional" : "");
 }
 
-/* "2.39x (1 to 5.02)" */
+/* Appends a text such as "2.39x (1 to 5.02)". */
 static void put_median(char *note, size_t size, const char *label, double *values, uint32_t n)
 {
 	char spread[64];
@@ -148,18 +154,15 @@ static void put_median(char *note, size_t size, const char *label, double *value
 }
 
 /*
- * Tells whether no policy can gain in that seed: antman_bound.h. The pair sum is a mean of the mix
- * and no bound, since a scheduler that chooses pairs may have better ones.
+ * Tells whether no policy can gain in that seed: antman_bound.h. The pair sum is no bound, because
+ * it is a mean of the mix, and a scheduler may choose better pairs.
  */
 static bool is_forbidden(const struct gains *gains, uint32_t seed)
 {
 	return gains->most[seed] <= 1 + 1e-6;
 }
 
-/*
- * Notes, for the seeds that lose without a bound that forbids them, how many each variation would
- * let gain.
- */
+/* Notes how many of the lost seeds that no bound forbids each variation would win. */
 static void put_reason(
 	const struct gains *gains, uint32_t seeds, char *note, size_t size, struct tally *tally)
 {
@@ -195,7 +198,7 @@ static void put_reason(
 			note + strlen(note), size - strlen(note), ", by none of these %u", by_none);
 }
 
-/* A gain that has to be more than 1 in every seed. */
+/* Adds the row of a gain, which has to be more than 1 in every seed. */
 static void put_gain(struct td_experiment_run *run, const struct td_antman_setting *setting,
 	const char *what, const char *paper, bool counts, bool is_span, struct gains *gains,
 	struct tally *tally)
@@ -204,7 +207,7 @@ static void put_gain(struct td_experiment_run *run, const struct td_antman_setti
 	struct td_seeds seeds = {0};
 	char metric[96], spread[64], reason[400] = "", note[767] = "";
 
-	for (uint32_t k = 0; k < n; k++) /* before medians sort them */
+	for (uint32_t k = 0; k < n; k++) /* before td_median() sorts them */
 		td_seed_add_guarded(
 			&seeds, gains->ours[k] > 1, gains->in_guard[k], is_forbidden(gains, k));
 	if (counts) {
@@ -234,7 +237,7 @@ static void put_gain(struct td_experiment_run *run, const struct td_antman_setti
 			variant_of(setting), &seeds);
 }
 
-/* Completion times and makespans against both baselines. */
+/* Adds the rows of completion times and makespans against both baselines. */
 static void put_gains(struct td_experiment_run *run, const struct td_antman_setting *setting,
 	const struct td_antman_outcome *outcomes, const struct td_antman_outcome *unlimited,
 	struct tally *tally)
@@ -271,7 +274,7 @@ static void put_preempted(
 			td_median(values, run->seeds));
 }
 
-/* The main measure, mean JCT, and its guard: guaranteed jobs within 5 %. */
+/* Adds tandem's row: the main measure, mean JCT, and its guard, guaranteed jobs within 5 %. */
 static void put_tandem(struct td_experiment_run *run, const struct td_antman_setting *setting,
 	struct ratios *ratios)
 {
@@ -289,8 +292,8 @@ static void put_tandem(struct td_experiment_run *run, const struct td_antman_set
 }
 
 /*
- * Shows what tandem loses without error-free demands: here schedulers know the demand of a kind
- * alone exactly, and from the fit of what pairs lose.
+ * Shows how much tandem loses if demands are wrong. Otherwise schedulers know the demand of each
+ * kind exactly, from the fit of what pairs lose.
  */
 static void put_misled(struct td_experiment_run *run, const struct td_antman_setting *setting,
 	struct ratios *ratios)
@@ -311,8 +314,8 @@ static void put_misled(struct td_experiment_run *run, const struct td_antman_set
 }
 
 /*
- * The figure with a smaller duty is a reason and no bound: with other speeds Algorithm 1 places
- * other jobs.
+ * Adds the rows of guaranteed jobs. The figure with a smaller duty explains the result, but is no
+ * bound: with other speeds Algorithm 1 would place other jobs.
  */
 static void put_guaranteed(struct td_experiment_run *run, const struct td_antman_setting *setting,
 	struct ratios *ratios)
@@ -335,7 +338,10 @@ static void put_guaranteed(struct td_experiment_run *run, const struct td_antman
 	td_row_claim(run, TD_CLAIM_ANTMAN_GUARANTEED, variant_of(setting), &seeds);
 }
 
-/* AntMan's scheduler has no way to take a GPU from a job, so that this shows nothing of it. */
+/*
+ * Adds the row that no guaranteed job is preempted. AntMan's scheduler cannot take a GPU from a
+ * job, so the row shows nothing about it.
+ */
 static void put_none_preempted(struct td_experiment_run *run,
 	const struct td_antman_setting *setting, const double *evicted)
 {
@@ -350,7 +356,7 @@ static void put_none_preempted(struct td_experiment_run *run,
 	td_row_claim(run, TD_CLAIM_ANTMAN_PREEMPTED, variant_of(setting), NULL);
 }
 
-/* Shows which part of AntMan loses: its guard, or that guests stay where they are. */
+/* Shows which part of AntMan causes its losses: its guard, or that guests stay where they are. */
 static void put_parts(struct td_experiment_run *run, const struct td_antman_setting *setting,
 	struct ratios *ratios)
 {

@@ -1,7 +1,7 @@
 /*
- * antman-table2: two jobs on one GPU of 32 GB. Only order and mechanism are tested: the cost of
- * host memory to Job-B is fitted to UMem's cell. No job has a cap of SMs, so there are two
- * contention variants.
+ * The experiment antman-table2 runs two jobs on one GPU of 32 GB. Only order and mechanism are
+ * tested: the cost of host memory to Job-B is fitted to UMem's cell. No job has a cap of SMs, so
+ * there are two contention variants.
  */
 #include <errno.h>
 #include <math.h>
@@ -16,8 +16,8 @@
 
 #define GIB 0x1p30
 
-#define A_S 2580. /* 43.0 min */
-#define B_S 5466. /* 91.1 min */
+#define A_S 2580. /* Job-A: 43.0 min */
+#define B_S 5466. /* Job-B: 91.1 min */
 /* The paper's result is reproduced if Job-B takes at most B_MOST * B_S. */
 #define B_MOST 1.02
 
@@ -45,7 +45,10 @@ static void put_claim(struct td_experiment_run *run, const struct world *w, bool
 	td_row_claim(run, TD_CLAIM_ANTMAN_TABLE2, w->variant, &seeds);
 }
 
-/* Two jobs that never run together take their given times: arithmetic, and no check of AntMan. */
+/*
+ * Adds a row about jobs that never run together. They take their given times, so it is arithmetic
+ * and no check of AntMan.
+ */
 static void put_constructed(struct td_experiment_run *run, const struct world *w, bool held,
 	const char *what, const char *paper, const char *note, const char *ours)
 {
@@ -111,7 +114,7 @@ static double took_s(const struct td_sim_job *job)
 }
 
 /*
- * The measured job that ends first under AntMan in the place of Job-A, and how many such jobs kept
+ * The measured job that ends first under AntMan in place of Job-A. Also counts the jobs that kept
  * Job-B within its limit.
  */
 struct lightest {
@@ -143,16 +146,16 @@ static int find_lightest(
 	return 0;
 }
 
-/* Job-B's times whatever AntMan does. */
+/* Bounds of Job-B's time, whatever AntMan does. */
 struct least {
-	double floor_s; /* if Job-A had the floor of the duty beside it throughout */
-	double done_s;  /* if what is left of Job-A is done beside it, under whatever duty */
+	double floor_s; /* if Job-A had the floor of the duty all the time */
+	double done_s;  /* if the rest of Job-A's work is done beside it, under any duty */
 };
 
 /*
- * One bound forbids both together, under any scheduler: Job-A is within its limit only if the rest
- * of its work, when Job-B comes, is done beside Job-B, and that costs Job-B more than its limit
- * leaves. A row that fails is forbidden by it.
+ * Adds AntMan's rows. One bound excludes under any scheduler that both jobs are within their
+ * limits: Job-A has to do the rest of its work beside Job-B, and that costs Job-B more than its
+ * limit allows. A row that fails is forbidden by this bound.
  */
 static void put_antman(struct td_experiment_run *run, const struct world *w, const double took[2],
 	const struct least *least, const struct lightest *lightest)
@@ -177,7 +180,7 @@ static void put_antman(struct td_experiment_run *run, const struct world *w, con
 		"AntMan: Job-B, at most 1.02 of Preempt", "91.8 min", note, took[1]);
 }
 
-/* The main measure, mean completion, and its guard: Job-B within 5 %. */
+/* Adds tandem's row: the main measure, mean completion time, and its guard, Job-B within 5 %. */
 static void put_tandem(struct td_experiment_run *run, const struct world *w,
 	const double antman_s[2], const double tandem_s[2])
 {
@@ -189,12 +192,12 @@ static void put_tandem(struct td_experiment_run *run, const struct world *w,
 	snprintf(note, sizeof(note), "Job-A %.1f, Job-B %.1f min, %+.1f and %+.1f s of AntMan's%s",
 		tandem_s[0] / 60, tandem_s[1] / 60, tandem_s[0] - antman_s[0],
 		tandem_s[1] - antman_s[1], held ? "" : ": the guard does not hold");
-	/* Nothing is drawn, so there is no interval, and nothing is called better. */
+	/* Nothing is random, so there is no interval, and the result cannot count as better. */
 	td_row_put(
 		run, held && gain >= 1 ? TD_SHOWN : TD_LOSS, metric, "", "", note, "%.4fx", gain);
 }
 
-#define LEFT_S (A_S - 1560) /* of Job-A when Job-B comes */
+#define LEFT_S (A_S - 1560) /* Job-A's work that is left when Job-B comes */
 
 static struct least find_least(const struct world *w, const char *const names[2])
 {
@@ -211,10 +214,10 @@ static struct least find_least(const struct world *w, const char *const names[2]
 	return least;
 }
 
-/* The baselines' columns, AntMan's, and tandem's. */
+/* Runs one variant and adds the rows of the baselines, of AntMan and of tandem. */
 static int run_world(struct td_experiment_run *run, const struct world *w, struct td_err *err)
 {
-	/* GCN is small and irregular, as A3C; Job-B is ResNet-50 with a large batch. */
+	/* GCN is small and irregular like A3C. Job-B is ResNet-50 with a large batch. */
 	static const char *const names[] = {"A3C", "ResNet-50 (batch size 128)"};
 	struct td_sim_job jobs[2];
 	struct lightest lightest;

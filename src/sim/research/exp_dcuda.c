@@ -1,6 +1,6 @@
 /*
- * dcuda: twenty applications on the four GPUs of dcuda_machine.h, least-loaded placement against
- * DCUDA's balancing.
+ * The experiment dcuda runs twenty applications on the four GPUs of dcuda_machine.h. It compares
+ * least-loaded placement with DCUDA's balancing.
  *
  * Profiles are not public. Demands for cores are drawn and scaled by one factor so that
  * LEAST-LOADED ALONE is imbalanced as often as the paper's Fig. 2 says; power is fitted to
@@ -23,21 +23,24 @@
 #include "sim/research/exp_dcuda.h"
 #include "sim/worlds/dcuda_machine.h"
 
-#define ORDERS 50u /* of the calibration, every fifth of them */
+#define ORDERS 50u /* orders in all; the calibration uses every fifth */
 
 static const struct td_dcuda_how dcuda_whole = {
 	.dcuda = true, .memory = true, .compact = true, .slices = true};
 static const struct td_dcuda_how tandem = {.tandem = true}, by_truth = {.truth = true};
 static const struct td_dcuda_how by_truth_sliced = {.truth = true, .slices = true};
 
-/* Indices are TD_DCUDA_BALANCE and so on. */
+/* The indices are TD_DCUDA_BALANCE etc. */
 static const struct td_dcuda_how parts[TD_DCUDA_PARTS] = {{.dcuda = true, .memory = true},
 	{.dcuda = true, .memory = true, .slices = true},
 	{.dcuda = true, .memory = true, .compact = true},
 	{.dcuda = true, .memory = true, .compact = true, .slices = true, .group_slack = 0.25},
 	{.dcuda = true, .memory = true, .compact = true, .slices = true, .group_slack = 0.5}};
 
-/* Returns the fitted numbers of the P100 job at this application's rank in the order of demands. */
+/*
+ * Returns the fitted numbers of the P100 job that has the same rank in the order of demands as this
+ * application.
+ */
 static struct td_contender kind_of(const struct td_profiles *profiles, double part, double core)
 {
 	uint32_t order[TD_PROFILES_MAX], n = profiles->count;
@@ -58,10 +61,11 @@ static struct td_contender kind_of(const struct td_profiles *profiles, double pa
 }
 
 struct demands {
-	double scale, power; /* core = scale x (0.1 + 0.9 u^power), at most 1 */
+	/* The demand is scale x (0.1 + 0.9 u^power), at most 1, with u random. */
+	double scale, power;
 };
 
-/* Makes the same twenty applications for every order. */
+/* Makes the applications, which are the same twenty for every order of arrival. */
 static void make_apps(const struct td_profiles *profiles, const struct demands *demands,
 	double gap_s, uint32_t order, struct td_dcuda_machine_app *apps, uint32_t count)
 {
@@ -83,8 +87,9 @@ static void make_apps(const struct td_profiles *profiles, const struct demands *
 }
 
 /*
- * Calibrates by Least-Loaded alone: finds the demands, and which of the two readings of "least
- * loaded", under which it is imbalanced closest to 41.7 % of the time at the medium load.
+ * Calibrates with Least-Loaded alone. Finds the demands, and the meaning of "least loaded" of two
+ * possible ones, with which the GPUs are imbalanced closest to 41.7 % of the time at the medium
+ * load.
  */
 static struct demands calibrate(
 	const struct td_profiles *profiles, struct td_dcuda_how *ret_least_loaded)
@@ -171,7 +176,7 @@ static struct td_dcuda_how in_premise(struct td_dcuda_how how, bool premise)
 	return how;
 }
 
-/* Against Least-Loaded, read as `least_loaded`. */
+/* Runs all systems of one world, and Least-Loaded with the meaning `least_loaded`. */
 static void run_world(const struct td_profiles *profiles, const struct demands *demands,
 	struct td_dcuda_how least_loaded, bool fitted, bool premise, uint32_t orders,
 	struct td_dcuda_world *ret)

@@ -9,8 +9,8 @@
 #define TD_DCUDA_ORDERS_MAX (TD_DCUDA_SEEDS_MAX * TD_DCUDA_SEED_ORDERS)
 
 /*
- * DCUDA's parts, and all of it with groups that may exceed a GPU by more than a tenth ("slightly",
- * III-D3).
+ * DCUDA with some of its parts, and all of it with groups that may exceed a GPU by more than a
+ * tenth ("slightly", III-D3).
  */
 enum {
 	TD_DCUDA_BALANCE,
@@ -26,19 +26,22 @@ struct td_dcuda_part {
 	double slowdown[2], overloaded[2], jain[2], utilisation[2], active[2], busy[2], idle[2];
 };
 
-/* Two ways of scheduling the same orders. */
+/* Two systems with the same orders of arrivals: index 0 and index 1. */
 struct td_dcuda_study {
 	struct td_dcuda_part orders[TD_DCUDA_ORDERS_MAX];
 	double overloaded[2], slowdown[2], jain[2], utilisation[2], active[2], busy[2], idle[2];
 	double least_overloaded, most_overloaded, imbalance, migrations;
-	double best;     /* largest reduction of the execution time over the orders */
-	uint32_t better; /* orders in which DCUDA is */
-	uint32_t alone; /* orders in which Least-Loaded slows nobody, so no policy can be shorter */
+	double best;     /* largest reduction of the execution time in an order */
+	uint32_t better; /* number of orders in which DCUDA is better */
+	/*
+	 * Number of orders in which Least-Loaded slows no application, so no policy can be faster.
+	 */
+	uint32_t alone;
 };
 
 /*
- * DCUDA, its parts, tandem and the truth's placements under DCUDA's slices, all against
- * Least-Loaded; at the medium load also the truth's without slices.
+ * DCUDA, its parts, tandem, and placements by the truth with DCUDA's slices, all against
+ * Least-Loaded. At the medium load also placements by the truth without slices.
  */
 struct td_dcuda_world {
 	const char *name;
@@ -47,14 +50,14 @@ struct td_dcuda_world {
 		part[TD_DCUDA_PARTS][TD_DCUDA_LOADS], tandem[TD_DCUDA_LOADS], truth;
 };
 
-/* All rows of a world. premise: the same world where DCUDA's premise holds, or NULL. */
+/* Adds all rows of a world. premise: the same world where DCUDA's premise holds, or NULL. */
 void td_dcuda_put_world(struct td_experiment_run *run, const struct td_dcuda_world *w,
 	const struct td_dcuda_world *premise, uint32_t orders);
 
-/* Shows DCUDA where its premise holds. This is no contention variant of the rules. */
+/* Shows DCUDA where its premise holds. The rules do not count this as a contention variant. */
 void td_dcuda_put_premise(
 	struct td_experiment_run *run, const struct td_dcuda_world *w, uint32_t orders);
 
-/* Sentences of the report: execution of all of DCUDA and of its parts, and why it loses. */
+/* Write sentences of the report: the execution time of DCUDA and of its parts, and why it loses. */
 void td_dcuda_put_losses(FILE *out, const struct td_dcuda_world *w, uint32_t orders);
 void td_dcuda_put_reasons(FILE *out, const struct td_dcuda_world *premise, uint32_t orders);

@@ -1,8 +1,8 @@
 /*
- * dcuda-memory: 35 applications of 217 GB on the four GPUs of dcuda_machine.h, 12 GB each.
- * Thrashing is calibrated on Fig. 3. Their demand of the cores is not in the paper and is swept. It
- * runs by proportional sharing and, with the data, by the fitted model, where all are like the P100
- * job whose use of a GPU is nearest to that demand.
+ * The experiment dcuda-memory runs 35 applications with 217 GB together on the four GPUs of
+ * dcuda_machine.h, of 12 GB each. Thrashing is calibrated on Fig. 3. Their demand of the cores is
+ * not in the paper and is swept. It runs by proportional sharing and, with the data, by the fitted
+ * model, where all are like the P100 job whose use of a GPU is nearest to that demand.
  */
 #include <errno.h>
 #include <math.h>
@@ -16,13 +16,13 @@
 #include "sim/report/experiment.h"
 #include "sim/worlds/dcuda_machine.h"
 
-#define LESS 0.5 /* percents of the time by which overload has to be shorter */
+#define LESS 0.5 /* per cent of the time by which overload has to be shorter */
 /*
- * Fig. 3 against its serial run: seven of alexnet, 80 % of the cores each, take 5.6 times as long
- * as one side by side, and 1.5 x 7 with 112 % of the memory.
+ * Slowdown by thrashing, from Fig. 3: seven copies of alexnet, with 80 % of the cores each, take
+ * 5.6 times as long as one if side by side, and 1.5 x 7 times with 112 % of the memory.
  */
 #define SERIAL_THRASH (1 + (1.5 * 7 / 5.6 - 1) / 0.12)
-#define WORK_S        30. /* of the recipe; others are swept and shown */
+#define WORK_S        30. /* work of an application; others are tried and shown */
 
 static double mean4(const double *values)
 {
@@ -57,8 +57,8 @@ static void make_memory_apps(
 }
 
 /*
- * Returns the part of the time in which some GPU exceeds its memory wherever applications are put,
- * though nobody is slowed down: two fit 12 GB unless they are 6 or 7 GB beside 7.
+ * Returns the part of the time in which some GPU exceeds its memory for any placement, if nobody is
+ * slowed down. Two applications fit 12 GB, except 6 or 7 GB beside 7.
  */
 static double least_overloaded(uint32_t order, double work_s)
 {
@@ -96,7 +96,7 @@ static void put_packing(struct td_experiment_run *run, double work_s, uint32_t o
 enum {
 	LEAST_LOADED,
 	DCUDA,
-	WITHOUT, /* its memory scheduling */
+	WITHOUT, /* DCUDA without its memory scheduling */
 	BALANCING,
 	TANDEM,
 	TRUTH,
@@ -110,8 +110,9 @@ enum {
 };
 
 /*
- * The causes of loss: applications without memory, and slices. Figures of DCUDA without slices, of
- * one that stacks where no GPU has room, and of that without slices.
+ * Why DCUDA loses: applications that found no GPU with room, and slices. over and changes have
+ * figures of DCUDA without slices, of DCUDA that uses the fullest GPU where none has room, and of
+ * that without slices.
  */
 struct why {
 	double without_room, over[3], changes[3][20];
@@ -136,7 +137,7 @@ static void put_why(struct td_experiment_run *run, double core, const char *swee
 	td_row_put(run, TD_SHOWN, metric, "", "", note, "%.1f of 35", why->without_room);
 }
 
-/* Least and most over the settings that count: of the sentences below. */
+/* A range over the settings that count, for the sentences in struct said. */
 struct range {
 	double least, most;
 };
@@ -144,9 +145,9 @@ struct range {
 struct said {
 	struct range without_room, stacked_over, stacked, stacked_unsliced, unsliced, in_place,
 		own_pages, in_place_over[2], truth_over;
-	struct range other_stacked; /* where applications run for less long */
+	struct range other_stacked; /* for settings in which applications run for a shorter time */
 	uint32_t settings, in_range,
-		others; /* in_range: with own pages, where Fig. 19's range is met */
+		others; /* in_range: settings with managed memory in which Fig. 19's range is met */
 };
 
 static void widen(struct range *range, double value, bool first)
@@ -166,7 +167,10 @@ static bool overlaps_the_papers(const double *changes, uint32_t orders)
 	return least <= -30 && most >= -67 && most < 0;
 }
 
-/* fitted: what all applications are like in the fitted model; NULL: proportional sharing. */
+/*
+ * Runs one setting. fitted: the numbers of all applications in the fitted model; NULL: proportional
+ * sharing.
+ */
 static void run_memory(struct td_experiment_run *run, double core, double work_s, double thrash,
 	const struct td_contender *fitted, uint32_t orders, struct said *said)
 {
@@ -343,8 +347,8 @@ static void put_text(FILE *out, const struct said *s)
 }
 
 /*
- * Returns the P100 job whose own use of a GPU is nearest to core: all applications are alike in
- * that. The balancer sees core.
+ * Returns the P100 job whose own use of a GPU is nearest to `core`. All applications get its
+ * numbers. The balancer is told `core`.
  */
 static struct td_contender nearest(const struct td_profiles *profiles, double core)
 {

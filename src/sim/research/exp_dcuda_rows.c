@@ -1,4 +1,4 @@
-/* The rows and sentences of the experiment dcuda; see exp_dcuda.h. */
+/* Writes the rows and sentences of the experiment dcuda; see exp_dcuda.h. */
 #include "sim/research/exp_dcuda.h"
 
 #include <math.h>
@@ -39,7 +39,7 @@ static double utilisation_in(const struct td_dcuda_part *order, int k)
 	return order->utilisation[k];
 }
 
-/* Computes by how much the second way differs from the first in each order, in %. */
+/* Computes by how many per cent the second system differs from the first in each order. */
 static void find_changes(const struct td_dcuda_study *s, uint32_t orders,
 	double (*get)(const struct td_dcuda_part *, int), double *ret)
 {
@@ -59,7 +59,7 @@ static void put_changes(struct td_experiment_run *run, const struct td_dcuda_stu
 	td_row_interval(run, changes, orders);
 }
 
-/* More, and not by chance. */
+/* Tells whether the second system has more of a figure, beyond chance. */
 static bool is_more(const struct td_dcuda_study *s, uint32_t orders,
 	double (*get)(const struct td_dcuda_part *, int))
 {
@@ -70,8 +70,8 @@ static bool is_more(const struct td_dcuda_study *s, uint32_t orders,
 }
 
 /*
- * Notes which part loses, and whether the premise is why, for overloaded time or Jain's index at
- * the medium load. premise: NULL where it holds.
+ * Notes which part loses in overloaded time or Jain's index at the medium load, and whether the
+ * premise is the reason. premise: NULL if it holds in w.
  */
 static void put_reason(char *note, size_t size, const struct td_dcuda_world *w,
 	const struct td_dcuda_world *premise, double (*get)(const struct td_dcuda_study *))
@@ -117,8 +117,9 @@ static void put_overloaded(struct td_experiment_run *run, const struct td_dcuda_
 }
 
 /*
- * Bounded: nobody is faster than alone, and in so many orders Least-Loaded slows nobody. The
- * truth's best placement at each moment is no bound of a whole order.
+ * Adds the row of execution time. It is bounded: no application is faster than alone, and in some
+ * orders Least-Loaded slows none. The truth's best placement at each moment is no bound for a whole
+ * order.
  */
 static void put_execution(
 	struct td_experiment_run *run, const struct td_dcuda_world *w, uint32_t orders)
@@ -169,8 +170,8 @@ struct power {
 };
 
 /*
- * Fits P = base while an application is there, plus slope times utilisation, 15 W without: least
- * squares on Least-Loaded's totals.
+ * Fits the power: 15 W without applications; else a base plus a slope times utilisation, by least
+ * squares on the totals of Least-Loaded.
  */
 static struct power fit_power(const struct td_dcuda_study s[LOADS])
 {
@@ -191,7 +192,10 @@ static struct power fit_power(const struct td_dcuda_study s[LOADS])
 		fmax(0, (by * aa - ay * ab) / determinant)};
 }
 
-/* The main measure, execution time, while its guard, Jain's index, is no worse than DCUDA's. */
+/*
+ * Adds tandem's row: the main measure, execution time, and its guard, that Jain's index is not
+ * below DCUDA's.
+ */
 static void put_tandem(
 	struct td_experiment_run *run, const struct td_dcuda_world *w, uint32_t orders)
 {
@@ -214,7 +218,7 @@ static void put_tandem(
 	td_row_beside(run, ratios, orders, 1, guard);
 }
 
-/* Shows overloaded time, which is not tandem's main measure, but DCUDA's. */
+/* Shows tandem's overloaded time. It is DCUDA's main measure, not tandem's. */
 static void put_tandem_overloaded(
 	struct td_experiment_run *run, const struct td_dcuda_world *w, uint32_t orders)
 {
@@ -252,7 +256,7 @@ static double energy_of(const struct power *power, const struct td_dcuda_study *
 	return energy_of_all(power, s->active, s->busy, s->idle);
 }
 
-/* The sums of the ten orders of a seed. */
+/* Returns the sums over the ten orders of a seed. */
 static struct td_dcuda_part add_orders(const struct td_dcuda_part *orders)
 {
 	struct td_dcuda_part sum = {.slowdown = {0}};
@@ -268,7 +272,7 @@ static struct td_dcuda_part add_orders(const struct td_dcuda_part *orders)
 	return sum;
 }
 
-/* Writes the figures of all loads by seed and returns the number of seeds. */
+/* Writes the figures of all loads for each seed. Returns the number of seeds. */
 static uint32_t by_seed(const struct td_dcuda_study s[LOADS], const struct power *power,
 	uint32_t orders, struct td_dcuda_seed ret[TD_DCUDA_SEEDS_MAX])
 {
@@ -312,7 +316,7 @@ static void put_tandem_energy(struct td_experiment_run *run, const struct td_dcu
 	}
 }
 
-/* "-6.1 / -3.3 / +0.9 %" at the light, the medium and the heavy load */
+/* Prints the energy at the light, the medium and the heavy load: "-6.1 / -3.3 / +0.9 %". */
 static void print_energy(
 	const struct power *power, const struct td_dcuda_study s[LOADS], char *ret, size_t size)
 {
@@ -321,7 +325,7 @@ static void print_energy(
 }
 
 /*
- * Shows DCUDA's balancing alone at each load, with one of its other parts, and all of it with
+ * Shows DCUDA at each load: its balancing alone, with one other part each, and all of it with
  * larger groups.
  */
 static void put_parts(
@@ -348,8 +352,8 @@ static void put_parts(
 }
 
 /*
- * Judges the best load in every seed. The best load of the truth with slices is noted beside it,
- * and forbids nothing.
+ * Judges in every seed at which load DCUDA is best. The best load of the truth with slices is only
+ * noted and forbids nothing.
  */
 static void put_best_load(struct td_experiment_run *run, const struct td_dcuda_world *w,
 	const struct power *power, uint32_t orders)

@@ -1,6 +1,6 @@
 /*
- * mixed: services, guaranteed jobs, besteffort jobs and notebooks on one oversubscribed cluster,
- * which no paper has.
+ * The experiment mixed has services, guaranteed jobs, besteffort jobs and notebooks on one
+ * oversubscribed cluster, which no paper has.
  *
  * Everything below was fixed before any policy was run on it; for tandem, all but the duty in
  * slo_split.h (docs/results/experiments.md). There are 64 GPUs of 40 GiB, 8 on a node, three of
@@ -35,7 +35,7 @@
 
 #define NODES       8u
 #define GPUS        64u
-#define SERVED      3u /* of each node */
+#define SERVED      3u /* GPUs of each node that have a service */
 #define JOBS_MAX    4000u
 #define DAY_S       86400.
 #define HORIZON_S   (20 * DAY_S)
@@ -78,7 +78,8 @@ struct world {
 
 struct outcome {
 	double jct_s, by_sort_s[SORTS], late, slower, wait_s, moves;
-	uint32_t jobs, unfinished; /* made by who simulates, maybe another process */
+	/* Written by the process that simulates, which may be another one. */
+	uint32_t jobs, unfinished;
 };
 
 static int by_submit(const void *a, const void *b)
@@ -291,7 +292,10 @@ static void put_policy(struct td_experiment_run *run, const char *variant,
 	td_row_put(run, TD_SHOWN, metric, "", spread, note, "%.0f s", jct);
 }
 
-/* Best of those whose guard holds; whoever is faster without it is named. */
+/*
+ * Adds the row of the best system among those whose guard holds. Names faster ones whose guard
+ * fails.
+ */
 static void put_best(
 	struct td_experiment_run *run, const char *variant, const struct outcome (*out)[POLICIES])
 {
@@ -326,7 +330,7 @@ static void put_best(
 	td_row_beside(run, ratios, n, 1, is_guarded(out, n, TANDEM));
 }
 
-/* One variant's simulations, a task for each seed and policy. */
+/* The simulations of one variant: a task for each seed and policy. */
 struct batch {
 	struct world *w;
 	int variant;

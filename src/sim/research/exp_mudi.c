@@ -1,6 +1,6 @@
 /*
- * mudi-sim: 5,000 training tasks beside 1,000 inference services (mudi_world.h); its results beside
- * the paper's figures.
+ * The experiment mudi-sim has 5,000 training tasks beside 1,000 inference services (mudi_world.h).
+ * It compares the results with the paper's figures.
  */
 #include <errno.h>
 #include <limits.h>
@@ -35,7 +35,8 @@ static void put_late(struct td_experiment_run *run, const char *how, enum td_var
 
 		for (int p = 0; p < TD_MUDI_ITSELF; p++) {
 			holds &= out[s].late[TD_MUDI_ITSELF] < out[s].late[p];
-			none |= !(out[s].late[p] > 0); /* nobody's can be lower */
+			/* At 0 violations no system can have fewer. */
+			none |= !(out[s].late[p] > 0);
 		}
 		td_seed_add(&seeds, holds, none);
 	}
@@ -52,7 +53,7 @@ static void put_late(struct td_experiment_run *run, const char *how, enum td_var
 		td_row_claim(run, TD_CLAIM_MUDI_SLO, variant, &seeds);
 }
 
-/* Returns the completion time of a baseline, or of Mudi, over another's in one seed. */
+/* Returns the ratio of two systems' completion times in one seed. */
 static double over_in(const struct td_mudi_outcome *out, int above, int below)
 {
 	return out->ct_s[above] / out->ct_s[below];
@@ -72,9 +73,9 @@ static double over(struct td_experiment_run *run, const struct td_mudi_outcome *
 }
 
 /*
- * Two bounds of Mudi: its rules with the truth instead of its predictions, and all of it with lines
- * through exact samples of every pair. A seed is forbidden if one of them is not faster than the
- * baseline there either, or not within 1.1 of the bound.
+ * Adds rows of completion times. Mudi has two bounds: its rules with the truth instead of its
+ * predictions, and all of it with curves from exact samples of every pair. A seed is forbidden if
+ * one of the two is not faster than the baseline either, or not within 1.1 of the optimum.
  */
 static void put_ct(struct td_experiment_run *run, const char *how, enum td_variant variant,
 	const struct td_mudi_outcome *out, bool counts)
@@ -87,7 +88,7 @@ static void put_ct(struct td_experiment_run *run, const char *how, enum td_varia
 
 	for (int p = 0; p < TD_MUDI_ITSELF; p++) {
 		struct td_seeds seeds = {0};
-		uint32_t some[TD_MUDI_SEEDS_MAX], count = 0; /* lost, and no bound forbids it */
+		uint32_t some[TD_MUDI_SEEDS_MAX], count = 0; /* lost seeds that no bound forbids */
 
 		for (uint32_t s = 0; s < run->seeds; s++) {
 			bool holds = over_in(&out[s], p, TD_MUDI_ITSELF) > 1;
@@ -140,8 +141,8 @@ static void put_ct(struct td_experiment_run *run, const char *how, enum td_varia
 }
 
 /*
- * The gap to the optimum, of violations: within 1.1 of the bound's, which looks for the fastest
- * task and not for the fewest violations. Forbidden as in put_ct().
+ * Adds the row of the gap in violations. They have to be within 1.1 of the optimum's, which looks
+ * for the fastest task and not for the fewest violations. Seeds are forbidden as in put_ct().
  */
 static void put_gap_late(struct td_experiment_run *run, const char *how, enum td_variant variant,
 	const struct td_mudi_outcome *out)
@@ -158,8 +159,8 @@ static void put_gap_late(struct td_experiment_run *run, const char *how, enum td
 			values[k][s] = out[s].late[of[k]];
 		most = 1.1 * values[1][s];
 		/*
-		 * Mudi's rules by the truth are no bound here: they leave no margin, and so miss
-		 * more objectives than the learnt ones.
+		 * Mudi's rules with the truth are no bound here: without a margin for errors they
+		 * miss more objectives than with predictions.
 		 */
 		td_seed_add(&near, values[0][s] <= most, values[3][s] > most);
 	}
@@ -177,7 +178,10 @@ static void put_gap_late(struct td_experiment_run *run, const char *how, enum td
 	td_row_claim(run, TD_CLAIM_MUDI_GAP, variant, &near);
 }
 
-/* The main measure, CT, while its guard holds: violations no more than Mudi's. */
+/*
+ * Adds tandem's row: the main measure, completion time, and its guard, that violations are not more
+ * than Mudi's.
+ */
 static void put_tandem(
 	struct td_experiment_run *run, const char *how, const struct td_mudi_outcome *out)
 {
@@ -244,7 +248,7 @@ static int compare_layers(
 	return r;
 }
 
-/* More than none, and not by chance. */
+/* Tells whether the values exceed `none`, beyond chance. */
 static bool is_more(const double *values, uint32_t count, double none)
 {
 	return td_interval_shows(td_bootstrap_median(values, count), none) == TD_MORE;
@@ -304,8 +308,8 @@ static void put_swaps(struct td_experiment_run *run, const struct td_mudi_outcom
 }
 
 /*
- * Shows lateness over all the services' time until the last task is done, and over the time with
- * tasks, since that lasts longer with three of them on a GPU.
+ * Shows the lateness over all of the services' time until the last task is done, and over their
+ * time with tasks, because that is longer with three tasks on a GPU.
  */
 static void put_more_late(
 	struct td_experiment_run *run, enum td_variant variant, const struct td_mudi_outcome *out)
@@ -339,8 +343,8 @@ static void put_more_late(
 }
 
 /*
- * Mudi better in completion times and violations. A seed is forbidden if Mudi is no faster than
- * Random there even with lines through exact samples of every company.
+ * Adds the row that Mudi is better than Random in completion times and violations. A seed is
+ * forbidden if Mudi is no faster than Random even with curves from exact samples of all companies.
  */
 static void put_random(
 	struct td_experiment_run *run, enum td_variant variant, const struct td_mudi_outcome *out)
@@ -371,7 +375,10 @@ static void put_random(
 	td_row_claim(run, TD_CLAIM_MUDI_LOADS, variant, &seeds);
 }
 
-/* Direction counts: more tasks on a GPU make each slower, and Random is the worst. */
+/*
+ * Adds rows in which only the direction counts: more tasks on a GPU make each slower, and Random is
+ * the worst.
+ */
 static void put_more(
 	struct td_experiment_run *run, enum td_variant variant, const struct td_mudi_outcome *out)
 {
@@ -418,7 +425,7 @@ static void put_setting(struct td_experiment_run *run, const char *how, enum td_
 	put_tandem(run, how, out);
 }
 
-/* Why GSLICE is ahead: how near to the bound feedback comes at load 1, and Mudi. */
+/* Shows why GSLICE is ahead: how near feedback and Mudi come to the bound at load 1. */
 static void put_feedback(struct td_experiment_run *run, const struct td_mudi_outcome *out)
 {
 	double values[TD_MUDI_SEEDS_MAX], gslice, mudi;
@@ -482,8 +489,8 @@ static int run_fitted(struct td_experiment_run *run, struct td_mudi_world *w, st
 }
 
 /*
- * Runs Fig. 15 and 17 in a further variant: the claim's rows, without loads 2 and 3 and, at load 4,
- * without the bounds. low: the variant's run at load 1.
+ * Runs Fig. 15 and 17 in another variant, for the claim's rows: without loads 2 and 3, and at load
+ * 4 without the bounds. low: the variant's results at load 1.
  */
 static int run_orders(struct td_experiment_run *run, struct td_mudi_world *w, int v,
 	const struct td_mudi_outcome *low, struct td_err *err)

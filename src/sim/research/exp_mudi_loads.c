@@ -1,9 +1,14 @@
-/* mudi-sim's Fig. 15: whose violations rise slowest with the load; see mudi_world.h. */
+/*
+ * Adds the rows of mudi-sim's Fig. 15: whose violations grow least with the load; see mudi_world.h.
+ */
 #include <string.h>
 
 #include "sim/worlds/mudi_world.h"
 
-/* Tells whether Mudi rises slowest in that seed; an equal number is not faster. */
+/*
+ * Tells whether Mudi's violations grow least in that seed. Equal growth of another system does not
+ * count against it.
+ */
 static bool is_slowest(const struct td_mudi_outcome *low, const struct td_mudi_outcome *high)
 {
 	double mudi = high->late[TD_MUDI_ITSELF] - low->late[TD_MUDI_ITSELF];

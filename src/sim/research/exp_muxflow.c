@@ -1,6 +1,7 @@
 /*
- * muxflow-sim and muxflow-ablation: rows over the world of muxflow_world.h. The effect of a cap on
- * pressure is varied: as it is, doubled and halved, and with proportional sharing.
+ * Runs the experiments muxflow-sim and muxflow-ablation in the world of muxflow_world.h. The effect
+ * of a cap on a job's pressure is varied: as fitted, doubled and halved; and there is proportional
+ * sharing.
  */
 #include <errno.h>
 #include <math.h>
@@ -31,7 +32,10 @@ static const struct {
 
 static const char *const how_names[] = {"time-sharing", "priority time-sharing"};
 
-/* The main measure, oversold GPU, counts while the guard of +20 % holds. */
+/*
+ * Adds tandem's row: the main measure, oversold GPU, which counts while the guard of +20 % latency
+ * holds.
+ */
 static void put_tandem(struct td_experiment_run *run, int trace, int variant,
 	struct td_mux_outcome out[][TD_MUX_HOWS])
 {
@@ -60,8 +64,8 @@ static void put_tandem(struct td_experiment_run *run, int trace, int variant,
 }
 
 /*
- * Returns the least cost of MuxFlow's shares to the services, in percent above alone, wherever the
- * jobs are. 0: it is not above the guard, so it forbids nothing.
+ * Returns the least latency that MuxFlow's shares cost the services, in per cent above alone,
+ * wherever the jobs are. 0: it is within the guard, so it forbids nothing.
  */
 static double least_latency(const struct td_mux_outcome *out)
 {
@@ -70,7 +74,7 @@ static double least_latency(const struct td_mux_outcome *out)
 		       : 0;
 }
 
-/* Writes the same in words. */
+/* Writes that figure in words. */
 static void anywhere(double percents, char *ret, size_t size)
 {
 	if (percents > 0)
@@ -85,9 +89,9 @@ static bool is_guarded(const struct td_mux_outcome *out)
 }
 
 /*
- * The ratios of a baseline's figure to MuxFlow's; to that of jobs with the whole GPU, or within the
- * guard, at every service and at all times; and to MuxFlow's if all SMs were active whenever a GPU
- * is used.
+ * The ratios of a baseline's figure to four others: MuxFlow's; that of jobs with the whole GPU at
+ * every service and at all times; that of jobs within the guard there; and MuxFlow's if all SMs
+ * were active whenever a GPU is used.
  */
 struct gains {
 	double ours[SEEDS_MAX], whole[SEEDS_MAX], guarded[SEEDS_MAX], all_active[SEEDS_MAX];
@@ -99,10 +103,10 @@ struct gains {
 };
 
 /*
- * MuxFlow's figures count only while its guard holds. A seed is forbidden if not even jobs with the
- * whole GPU at all times do better than the baseline, or if no placement holds the guard there
- * under MuxFlow's shares. The figure of jobs with each service within the guard at all times is
- * shown and forbids nothing: the guard is of the mean.
+ * Adds the row of a gain, which counts only while MuxFlow's guard holds. A seed is forbidden if not
+ * even jobs with the whole GPU at all times do better than the baseline, or if no placement holds
+ * the guard there under MuxFlow's shares. The figure of jobs with each service within the guard at
+ * all times is only shown: the guard is of the mean.
  */
 static void put_gain(struct td_experiment_run *run, int variant, const char *metric,
 	const char *paper, struct gains *gains)
@@ -112,7 +116,7 @@ static void put_gain(struct td_experiment_run *run, int variant, const char *met
 	struct td_seeds seeds = {0};
 	char spread[64], note[300];
 
-	for (uint32_t k = 0; k < n; k++) /* before medians sort them */
+	for (uint32_t k = 0; k < n; k++) /* before td_median() sorts them */
 		td_seed_add_guarded(&seeds, gains->ours[k] > 1, gains->in_guard[k],
 			gains->whole[k] <= 1 || gains->out_of_guard[k]);
 	median = td_median(gains->ours, n);
@@ -132,8 +136,8 @@ static void put_gain(struct td_experiment_run *run, int variant, const char *met
 }
 
 /*
- * The range of all baselines, traces and seeds of a variant, which has to overlap the paper's. The
- * guard has to hold in all; out of guard: it cannot hold where it does not.
+ * The range over all baselines, traces and seeds of a variant, which has to overlap the paper's.
+ * in_guard: the guard holds in all of them. out_of_guard: where it fails, it cannot hold.
  */
 struct range {
 	double least, most;
@@ -168,7 +172,7 @@ static void put_range(struct td_experiment_run *run, int variant, const char *wh
 	td_row_claim(run, TD_CLAIM_MUXFLOW_GAINS, (enum td_variant)variant, &seeds);
 }
 
-/* ranges: JCT, oversold */
+/* Adds the rows against one baseline. ranges: of JCT and of oversold GPU. */
 static void put_baseline(struct td_experiment_run *run, int trace, int variant, int baseline,
 	struct td_mux_outcome out[][TD_MUX_HOWS], struct range ranges[2])
 {
@@ -199,7 +203,10 @@ static void put_baseline(struct td_experiment_run *run, int trace, int variant, 
 	put_gain(run, variant, metric, "1.08-1.97x", &sold);
 }
 
-/* The guard. A seed is forbidden if MuxFlow's shares do not hold it there wherever the jobs are. */
+/*
+ * Adds the row of the guard. A seed is forbidden if MuxFlow's shares do not hold it there for any
+ * placement.
+ */
 static void put_latency(struct td_experiment_run *run, int trace, int variant,
 	struct td_mux_outcome out[][TD_MUX_HOWS])
 {
@@ -255,11 +262,11 @@ static void put_trace(struct td_experiment_run *run, int trace, int variant,
 }
 
 /*
- * An order of means, while the latency of full is within the guard in every seed. Bounded: the
- * guard cannot hold under full's shares, in any seed; or the order fails at -S alone, and no
- * placement under -S's fixed share oversells more than -S-M does. Where a service makes no
- * difference to a job (by turns, while 40 % is within what max-min fairness leaves), matching has
- * nothing to win, and each of its moves costs.
+ * Adds the row of the order of means, which counts while the latency of full MuxFlow is within the
+ * guard in every seed. It is bounded if the guard cannot hold under its shares in any seed; or if
+ * the order fails only at -S, and no placement under the fixed share of -S oversells more than -S-M
+ * does. If the service makes no difference to a job (by turns, as long as 40 % is within what
+ * max-min fairness leaves), matching gains nothing, and each of its moves costs.
  */
 static void put_ablation(struct td_experiment_run *run, int trace, int variant,
 	struct td_mux_outcome out[][TD_MUX_HOWS])
@@ -303,7 +310,7 @@ static void put_ablation(struct td_experiment_run *run, int trace, int variant,
 
 #define TRACES 4
 
-/* One variant's simulations, a task for each trace and seed. */
+/* The simulations of one variant: a task for each trace and seed. */
 struct batch {
 	struct td_mux_world *w;
 	struct td_mux_matching *m;

@@ -1,6 +1,6 @@
 /*
- * nvshare-table2: two copies of each of four programs on a P100, by the policies of src/policy on a
- * virtual node.
+ * The experiment nvshare-table2 runs two copies of each of four programs on a P100, under policies
+ * of src/policy on a simulated node.
  *
  * The table is the only data. A copy is a host block, then a GPU block, 50/50 or 10/90 of half the
  * sequential baseline. Four cells are calibrated and count for nothing: light_balanced under
@@ -38,9 +38,9 @@ enum { KUBESHARE, OFF, TQ_1000, TQ_100, TQ_60, TQ_30, ROWS };
 
 static const struct {
 	const char *name;
-	double quantum_s;  /* 0: everybody runs */
-	double paper_s[4]; /* 0: out of memory */
-	int calibrated;    /* bits of the programs */
+	double quantum_s;  /* 0: all programs run at once */
+	double paper_s[4]; /* 0: the program was out of memory */
+	int calibrated;    /* one bit per program */
 } rows[ROWS] = {
 	[KUBESHARE] = {"KubeShare", 0, {1724, 1078, 0, 0}, 1},
 	[OFF] = {"nvshare (scheduler off)", 0, {1772, 1128, 11757, 11434}, 1 | 4},
@@ -92,7 +92,7 @@ static void put_cell(struct td_experiment_run *run, int row, size_t program, uin
 
 	snprintf(metric, sizeof(metric), "%s, %s", rows[row].name, programs[program].name);
 	if (row == KUBESHARE) {
-		/* There is no managed memory; a program that exceeds the GPU is refused. */
+		/* Without managed memory a program that exceeds the GPU is refused. */
 		sim.managed_cost = 1;
 		if (2 * programs[program].gib > 16) {
 			td_row_put(run, paper > 0 ? TD_NOT_REPRODUCED : TD_BY_CONSTRUCTION, metric,
@@ -114,7 +114,7 @@ static void put_cell(struct td_experiment_run *run, int row, size_t program, uin
 		td_row_claim(run, TD_CLAIM_NVSHARE_CELLS, TD_FITTED, NULL);
 }
 
-/* Fig. 3: a sharp rise below 10 s, flat above 60. */
+/* Varies the quantum as in Fig. 3: times rise sharply below 10 s and are flat above 60 s. */
 static void sweep(struct td_experiment_run *run)
 {
 	static const double quanta[] = {1, 2, 3, 5, 7, 10, 15, 20, 30, 60, 100, 300, 1000};
@@ -132,7 +132,10 @@ static void sweep(struct td_experiment_run *run)
 		at_60 = quanta[q] > 59 && quanta[q] < 61 ? total : at_60;
 		at_1000 = total;
 	}
-	/* A hand-over of c s a quantum of q s makes it 1 + c / q times as long. */
+	/*
+	 * By construction a hand-over of c s per quantum of q s makes the run 1 + c / q times as
+	 * long.
+	 */
 	td_row_put(run,
 		at_1 > 1.3 * at_10 && at_60 < 1.05 * at_1000 ? TD_BY_CONSTRUCTION
 							     : TD_NOT_REPRODUCED,
@@ -145,8 +148,8 @@ static void sweep(struct td_experiment_run *run)
 }
 
 /*
- * Shows the same programs under the default policy, with memory moved in bulk at the link's rate,
- * both ways at once.
+ * Shows the same programs under the policy tandem, with memory moved in bulk at the rate of the
+ * link, in both directions at once.
  */
 static void put_tandem(struct td_experiment_run *run, size_t program)
 {

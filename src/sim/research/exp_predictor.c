@@ -1,6 +1,7 @@
 /*
- * muxflow-predictor: the multi-layer perceptron's depth and width, on dry runs of the simulated
- * cluster and on Gavel's measured pairs, split by pair and by family of jobs.
+ * The experiment muxflow-predictor varies depth and width of the multi-layer perceptron. It tests
+ * on runs alone in the simulated cluster and on Gavel's measured pairs, split by pair and by family
+ * of jobs.
  */
 #include <errno.h>
 #include <limits.h>
@@ -21,7 +22,7 @@
 
 #define TESTS 500u
 
-/* Mean relative error on dry runs that it has not seen, without noise. */
+/* Returns the mean relative error on new samples without noise. */
 static double test_model(const struct td_mux_world *w)
 {
 	double x[TD_MUXFLOW_INPUTS], sum = 0;
@@ -42,8 +43,9 @@ static const uint32_t depths[DEPTHS] = {1, 2, 6};
 /* --- dry runs --- */
 
 #define WIDTHS 5u
-#define WIDE   512u /* from here on one seed: the largest takes longer than all others together */
-#define SEEDS  3u
+/* Wide networks have one seed: the largest takes longer than all others together. */
+#define WIDE  512u
+#define SEEDS 3u
 
 static const uint32_t widths[WIDTHS] = {64, 128, 256, 512, 1024};
 
@@ -52,7 +54,7 @@ struct dry_runs {
 	uint32_t widths, seeds, epochs;
 };
 
-/* A task for each size and seed, the largest first. */
+/* Finds the size and seed of a task; the largest size comes first. */
 static void size_of(const struct dry_runs *d, uint32_t index, uint32_t *ret_depth,
 	uint32_t *ret_width, uint32_t *ret_seed)
 {
@@ -66,7 +68,7 @@ static bool is_run(uint32_t width, uint32_t seed)
 	return !seed || widths[width] < WIDE;
 }
 
-/* NAN: the training diverged. */
+/* Trains one size. The result is NAN if the training diverged. */
 static int run_size(void *arg, uint32_t index, void *ret, struct td_err *err)
 {
 	const struct dry_runs *d = arg;
@@ -87,7 +89,7 @@ static int run_size(void *arg, uint32_t index, void *ret, struct td_err *err)
 	return r == -ERANGE ? 0 : r;
 }
 
-/* Means of the sizes whose training did not diverge. */
+/* Computes means over the sizes whose training did not diverge. */
 static void find_means(double errors[DEPTHS][WIDTHS], uint32_t width_count,
 	double ret_by_depth[DEPTHS], double ret_by_width[WIDTHS])
 {
@@ -174,7 +176,7 @@ static int learn_dry_runs(struct td_experiment_run *run, struct dry_runs *d, str
 			most = fmax(most, results[i + k]);
 			n++;
 		}
-		errors[depth][width] = sum / n; /* NAN where one diverged */
+		errors[depth][width] = sum / n; /* NAN if a training diverged */
 		if (!isnan(sum))
 			spread = fmax(spread, most - least);
 	}
@@ -188,8 +190,8 @@ static int learn_dry_runs(struct td_experiment_run *run, struct dry_runs *d, str
 #define PAIR_WIDTHS 2u
 
 /*
- * Writes the inputs for a job that was never seen beside another: its batch and its steps a second
- * alone.
+ * Writes the inputs for a job that was never seen beside another: batch and steps per second alone
+ * of both.
  */
 static void write_inputs(
 	const struct td_pairs *pairs, uint32_t victim, uint32_t other, double *ret_x)
@@ -204,7 +206,10 @@ static void write_inputs(
 	}
 }
 
-/* Tells which sides are tested: those of half of the pairs, or those with a job of one family. */
+/*
+ * Tells whether an observation is for testing: it is in the chosen half of the pairs, or has a job
+ * of the family.
+ */
 static bool is_tested(const struct td_pairs *pairs, const struct td_observation *o, uint32_t family,
 	uint64_t seed)
 {
@@ -249,7 +254,7 @@ static int judge(const struct td_pairs *pairs, const struct td_observation *all,
 
 static const uint32_t pair_widths[PAIR_WIDTHS] = {64, 256};
 
-/* A task for each size and for each half of the pairs or family that is tested. */
+/* The batch has a task for each size and each tested half or family. */
 struct learning {
 	const struct td_pairs *pairs;
 	const struct td_observation *all;
@@ -285,7 +290,7 @@ static int run_split(void *arg, uint32_t index, void *ret, struct td_err *err)
 		       : td_err_set(err, r, "the pairs could not be learnt: %s", strerror(-r));
 }
 
-/* Median of all errors of these splits; NAN: the training of one diverged. */
+/* Returns the median of all errors of these splits; NAN if a training diverged. */
 static double median_error(const struct judgement *judgements, uint32_t count, double *memory)
 {
 	uint32_t n = 0;
@@ -370,7 +375,7 @@ int td_exp_muxflow_predictor(struct td_experiment_run *run, struct td_err *err)
 	struct td_mux_world *w = calloc(1, sizeof(*w));
 	struct dry_runs d = {.w = w,
 		.widths = run->quick ? 2 : WIDTHS,
-		.seeds = run->quick ? 2 : SEEDS, /* a spread needs two */
+		.seeds = run->quick ? 2 : SEEDS, /* a spread needs two seeds */
 		.epochs = run->quick ? 15 : 30};
 	int r = w ? td_mux_read_services(w, run->data, err)
 		  : td_err_set(err, -ENOMEM, "out of memory");

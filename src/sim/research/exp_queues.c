@@ -1,5 +1,6 @@
 /*
- * queues: public traces that ask for more GPUs than there are, under every scheduler of jobs alone.
+ * The experiment queues runs public traces that ask for more GPUs than there are, under every
+ * scheduler of jobs without services.
  *
  * Jobs of Philly (days 20 to 99), Helios (two virtual clusters of Venus) and Alibaba (pods of 2023,
  * whole GPUs), 800 for each seed in the order of the trace, at least 60 s and at most 6 h long, at
@@ -46,7 +47,7 @@ static const char *const world_names[WORLDS] = {"kind", "fitted", "harsh"};
 static const struct source {
 	const char *name, *file;
 	double from_s, to_s;
-	uint32_t gpus_max; /* of a job */
+	uint32_t gpus_max; /* most GPUs of a job */
 } sources[] = {
 	{"Philly", "jobs_philly.csv.gz", 20 * 86400., 100 * 86400., 8},
 	{"Helios", "jobs_helios_venus_2vc.csv.gz", 0, INFINITY, 32},
@@ -56,7 +57,7 @@ static const struct source {
 
 struct batch {
 	struct td_trace traces[SOURCES];
-	uint32_t *used[SOURCES], used_count[SOURCES]; /* indices of the jobs that are taken */
+	uint32_t *used[SOURCES], used_count[SOURCES]; /* indices of the jobs that are used */
 	struct td_profiles profiles[WORLDS];
 	uint32_t seeds;
 };
@@ -91,7 +92,10 @@ static int read_source(struct batch *batch, const char *data, uint32_t at, struc
 	return 0;
 }
 
-/* The first job of a seed: one seed after the other, or evenly spread where there are too few. */
+/*
+ * Returns the index of a seed's first job. Seeds follow each other, or are evenly spread and
+ * overlap if there are too few jobs.
+ */
 static uint32_t first_of(uint32_t used, uint32_t seed, uint32_t seeds)
 {
 	if (used >= seeds * JOBS)
@@ -181,7 +185,7 @@ static int run_task(void *arg, uint32_t index, void *ret, struct td_err *err)
 	return 0;
 }
 
-/* The other scheduler that is best in the median of a figure. */
+/* Returns the other scheduler that has the best median of a figure. */
 static uint32_t best_of(const struct outcome *outcomes, uint32_t seeds, size_t offset)
 {
 	double values[SEEDS_MAX], least = INFINITY;

@@ -1,9 +1,9 @@
 /*
- * scale: ten days of pooled Philly (four when quick), 32 jittered copies, on 20,000 GPUs. alibaba:
- * the 8,152 pods on the 1,523 nodes.
+ * The experiment scale runs ten days of pooled Philly (four when quick), in 32 jittered copies, on
+ * 20,000 GPUs. The experiment alibaba places 8,152 pods on 1,523 nodes.
  *
- * Neither has a figure in a paper, so rows are only shown. They include the only wall times of
- * tandem-sim, which are of this machine and differ from run to run.
+ * The papers have no such figure, so rows are only shown. Only here does tandem-sim report wall
+ * times, which are of the machine that it runs on and differ from run to run.
  */
 #include <errno.h>
 #include <limits.h>
@@ -67,8 +67,7 @@ static struct td_sim_job *make_copies(
 }
 
 /*
- * The longest run first. AntMan without its guard, and with moves, are there to explain AntMan's
- * place.
+ * The longest run is first. AntMan without its guard and with moves explain the result of AntMan.
  */
 enum { TANDEM, ANTMAN, MOVING, UNGUARDED, FIFO, BIG_SCHEDS };
 static const struct {
@@ -90,7 +89,7 @@ struct big {
 
 struct big_result {
 	double metrics[TD_METRIC_N], took_s;
-	double arriving_gpus; /* busy, until the last job has come: the mean */
+	double arriving_gpus; /* mean of busy GPUs until the last job has come */
 };
 
 static int run_big(void *arg, uint32_t index, void *ret, struct td_err *err)
@@ -108,7 +107,7 @@ static int run_big(void *arg, uint32_t index, void *ret, struct td_err *err)
 	int r;
 
 	sched.guards &= index != UNGUARDED;
-	if (!index) { /* of those at the same time the one that ends last */
+	if (!index) { /* of the runs at the same time this one ends last */
 		options.progress = td_progress_put;
 		options.progress_arg = &progress;
 	}
@@ -156,8 +155,8 @@ static double percent_over(const struct big_result *result, const struct big_res
 }
 
 /*
- * Explains AntMan's place beside FIFO: whose completion times differ, and what they are without its
- * guard, or if its guests moved.
+ * Explains AntMan's result beside FIFO's: which jobs' completion times differ, and how they are
+ * without its guard or if its guests moved.
  */
 static void put_why(struct td_experiment_run *run, const struct big_result *results)
 {

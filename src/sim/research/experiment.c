@@ -44,14 +44,14 @@ static void put_rows(const struct td_experiment_run *run, FILE *out)
 	}
 }
 
-/* A claim's line in the table of what papers claim. */
+/* A line of the table of the papers' claims. */
 struct line {
 	const struct td_claim_text *text;
 	enum td_verdict verdict;
 	char ours[256], why[640];
 };
 
-/* False: no row of this run takes part. */
+/* Judges a claim. Returns false if this run has no row of it. */
 static bool judge(const struct td_experiment_run *run, enum td_claim claim, struct line *ret)
 {
 	struct td_claim_found found;
@@ -65,7 +65,7 @@ static bool judge(const struct td_experiment_run *run, enum td_claim claim, stru
 	return true;
 }
 
-/* The papers' claims, one line each: those of which there are rows. */
+/* Prints a line for each of the papers' claims that has rows. */
 static void put_claims(const struct td_experiment_run *run, FILE *out)
 {
 	struct line line;
@@ -173,7 +173,7 @@ static int write_verdicts(const struct td_experiment_run *run, const char *dir, 
 	return td_sim_close(out, dir, "verdicts.json", err);
 }
 
-/* Cells, coloured by the verdict. */
+/* Prints the cells of a line, coloured by the verdict. */
 static void put_html_line(FILE *out, enum td_verdict verdict, const char *const *cells, int count)
 {
 	fprintf(out, "<tr class='%s'>",
@@ -264,8 +264,8 @@ static int unknown(const char *name, struct td_err *err)
 }
 
 /*
- * Runs the named experiment, or all. Of all, those that need missing data are left out and named at
- * the end: -EINVAL.
+ * Runs the named experiment, or all. With "all", those that need missing data are skipped and named
+ * at the end: -EINVAL.
  */
 static int run_named(struct td_experiment_run *run, const char *name, struct td_err *err)
 {

@@ -1,4 +1,4 @@
-/* The table of experiments. */
+/* Has the table of experiments. */
 #include "sim/report/experiment.h"
 
 const struct td_experiment td_experiments[] = {

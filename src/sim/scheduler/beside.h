@@ -11,7 +11,7 @@
 #include "sim/scheduler/schedulers.h"
 
 #define TD_BESIDE_MATCH_NS   900000000000ull
-#define TD_BESIDE_BINS       8u /* of a service's activity, for the matching */
+#define TD_BESIDE_BINS       8u /* classes of a service's activity, for the matching */
 #define TD_BESIDE_ROWS       (TD_SERVICE_KINDS_MAX * TD_BESIDE_BINS + 1)
 #define TD_BESIDE_CACHE_BITS 12
 
@@ -25,11 +25,11 @@ enum td_beside_variant {
 	TD_BESIDE_MUDI_TRUTH,
 };
 
-/* The split found for a service of a kind at a rate beside a kind of job. */
+/* A cached result: the split for a kind of service at a rate, beside a kind of job. */
 struct td_beside_found {
-	uint64_t key; /* 0: none */
+	uint64_t key; /* 0: the entry is empty */
 	uint32_t batch;
-	double share, speed, margin; /* margin: Mudi's, see mudi.h */
+	double share, speed, margin; /* margin: the one of mudi.h */
 	bool paused;
 };
 
@@ -38,7 +38,7 @@ struct td_beside_found {
  * inference latency under this new co-location"): the four numbers of the curve over log2 of the
  * batch. They are stored as trees of steps, so that they are read like the trained ones.
  */
-#define TD_BESIDE_STEPS 32u /* 16 to 512 */
+#define TD_BESIDE_STEPS 32u /* the batches are 16 to 512 */
 
 struct td_beside_sampled {
 	bool there;
@@ -49,7 +49,7 @@ struct td_beside_sampled {
 	double shift[TD_MUDI_INPUTS], scale[TD_MUDI_INPUTS];
 };
 
-/* Kinds of tasks, rising, and what their networks have together. */
+/* The kinds of tasks beside a service, ascending, and the sums of their layers. */
 struct td_beside_company {
 	uint32_t kinds[TD_SELECTOR_TASKS_MAX], count;
 	double layers[TD_MUDI_LAYERS];
@@ -59,20 +59,20 @@ struct td_beside_company {
 
 struct td_beside {
 	enum td_beside_variant variant;
-	bool exact;         /* Mudi's curves of all pairs are there, without noise */
-	uint32_t tasks_max; /* beside a service; more than one is Mudi's */
+	bool exact;         /* true: Mudi knows the curves of all pairs exactly */
+	uint32_t tasks_max; /* most tasks beside a service; only Mudi has more than one */
 	struct td_beside_company *companies;
 	uint32_t company_count, companies_max;
-	struct td_beside_sampled *sampled; /* of each kind of service and company; Mudi's */
+	struct td_beside_sampled *sampled; /* Mudi's samples for each kind of service and company */
 	uint32_t *queue, head, tail;
-	uint8_t *taken; /* of each GPU: how many jobs it has */
+	uint8_t *taken; /* number of jobs on each GPU */
 	uint64_t random, matched_ns;
 	bool changed;
 	struct td_beside_service {
 		struct td_gslice gslice;
 		struct td_muxflow_gpu monitor;
 		struct td_mudi_device *mudi;
-		uint32_t job; /* that it was tuned for, and the company */
+		uint32_t job; /* the job that the split was tuned for, and its company */
 		uint64_t key;
 		bool grown, watches, paused;
 	} * services;
@@ -80,14 +80,15 @@ struct td_beside {
 	struct td_beside_fit {
 		uint64_t key;
 		bool fits;
-	} * fits; /* Mudi's: whether a service can hold its objective beside a job, by the curves */
-	double (*margins)[TD_SERVICE_KINDS_MAX]; /* of each company, as last learnt */
-	bool stuck; /* a job has been paused since places were looked for */
-	double (*scores)[TD_SERVICE_KINDS_MAX]; /* of each company; NAN: not asked yet */
+	} * fits; /* Mudi's cache: does the service hold its objective beside the job? */
+	double (*margins)[TD_SERVICE_KINDS_MAX]; /* margin for each company, as last learnt */
+	bool stuck; /* a job has been paused since the last search for GPUs */
+	/* Mudi's scores for each company; NAN: not computed yet. */
+	double (*scores)[TD_SERVICE_KINDS_MAX];
 	struct td_selector_device *devices;
 	double *gpu_scores;
 	uint32_t *place;
-	/* of the matching */
+	/* For the matching. */
 	void *memory;
 	size_t bytes;
 	float *weights;
@@ -95,7 +96,7 @@ struct td_beside {
 };
 
 const struct td_service_kind *td_beside_kind(const struct td_cluster *cluster, uint32_t service);
-/* Part of the time in which a service would be busy alone, with its usual batch. */
+/* Returns the part of the time in which a service would be busy alone, with its usual batch. */
 double td_beside_activity(const struct td_cluster *cluster, uint32_t service);
 /*
  * Returns the cache entry of a service's kind and rate beside a kind of job. Its key is 0 unless
@@ -108,37 +109,40 @@ uint32_t td_beside_slot(uint64_t key);
 
 /* Tells whether the GPU has room for one more job. */
 bool td_beside_is_open(const struct td_cluster *cluster, uint32_t gpu);
-/* Any of the open GPUs; UINT32_MAX: there is none. */
+/* Returns one of the open GPUs at random; UINT32_MAX: there is none. */
 uint32_t td_beside_choose_any(struct td_cluster *cluster);
 /*
- * Starts the job on the first `found` GPUs of state->place. False: those are too few, and are open
- * again.
+ * Starts the job on the first `found` GPUs of state->place. Returns false if those are too few;
+ * then they are open again.
  */
 bool td_beside_start(struct td_cluster *cluster, uint32_t index, uint32_t found);
 
-/* Finds GPUs by the variant's rule. False: there are none. */
+/* Starts a job on GPUs that the variant's rule chooses. Returns false if there are none. */
 bool td_beside_place(struct td_cluster *cluster, uint32_t index);
 
-/* beside_baselines.c; tune as td_sched's, of one service with a job */
+/* In beside_baselines.c: set the split of one service with a job, like td_sched.tune. */
 bool td_beside_tune_gslice(struct td_beside_service *own, const struct td_service_kind *kind,
 	struct td_service *service, uint32_t round);
 void td_beside_tune_gpulets(const struct td_cluster *cluster, struct td_service *service);
 uint32_t td_beside_choose_optimum(struct td_cluster *cluster, uint32_t profile);
 void td_beside_tune_optimum(struct td_cluster *cluster, uint32_t index, uint32_t profile);
 
-/* beside_muxflow.c */
+/* In beside_muxflow.c. */
 void td_beside_decide_muxflow(struct td_cluster *cluster);
 void td_beside_tune_muxflow(const struct td_cluster *cluster, struct td_beside_service *own,
 	uint32_t index, double demand);
 
-/* beside_company.c */
-/* Returns the company of the tasks on a GPU and, unless TD_BESIDE_NOBODY, one more of a kind. */
+/* In beside_company.c. */
+/*
+ * Returns the company of the tasks on a GPU, plus one task of kind `newcomer` unless that is
+ * TD_BESIDE_NOBODY.
+ */
 uint32_t td_beside_company_of(struct td_cluster *cluster, uint32_t gpu, uint32_t newcomer);
-/* Returns the number of companies of so many kinds, up to `tasks` on a GPU. */
+/* Returns the number of possible companies of so many kinds, with up to `tasks` on a GPU. */
 uint32_t td_beside_companies_max(uint32_t kinds, uint32_t tasks);
 void td_beside_companies_init(struct td_cluster *cluster);
 
-/* beside_mudi.c */
+/* In beside_mudi.c. */
 void td_beside_decide_mudi(struct td_cluster *cluster);
 uint32_t td_beside_choose_mudi(struct td_cluster *cluster, uint32_t profile);
 bool td_beside_tune_mudi(

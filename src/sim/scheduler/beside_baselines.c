@@ -1,7 +1,7 @@
 /*
- * GSLICE's and gpulets' division of a GPU, and the bound's choice and division; see sched_beside.c.
+ * Divides GPUs for GSLICE and gpulets; chooses and divides GPUs for the bound; see sched_beside.c.
  *
- * GSLICE stops where it first holds the objective after having missed it; as published it would
+ * GSLICE stops where it first holds the objective after having missed it. As published it would
  * miss it once in each cycle for ever.
  */
 #include <math.h>
@@ -25,7 +25,7 @@ bool td_beside_tune_gslice(struct td_beside_service *own, const struct td_servic
 		service->split.service_share = share;
 		if (share >= before && share <= before)
 			return false;
-		if (own->grown && share < before) { /* back to where it was missed */
+		if (own->grown && share < before) { /* back to the share with which it was missed */
 			own->gslice.share = service->split.service_share = before;
 			return false;
 		}
@@ -54,7 +54,7 @@ void td_beside_tune_gpulets(const struct td_cluster *cluster, struct td_service 
 	service->split.guest_share = 1 - service->split.service_share;
 }
 
-/* Tries one batch and share with a kind of job beside the service. */
+/* Computes the result of one batch and share with a kind of job beside the service. */
 static struct td_split try_split(const struct td_cluster *cluster, uint32_t service,
 	uint32_t profile, uint32_t batch, double share, double *ret_speed,
 	struct td_service_seen *ret_seen)
@@ -69,7 +69,7 @@ static struct td_split try_split(const struct td_cluster *cluster, uint32_t serv
 	return split;
 }
 
-/* Mudi's two conditions (slo_share.h) on what a batch really takes. */
+/* Tells whether Mudi's two conditions (slo_share.h) hold for the true time of a batch. */
 static bool mudi_holds(const struct td_service_kind *kind, const struct td_service_seen *seen,
 	const struct td_split *split)
 {
@@ -83,8 +83,8 @@ static bool mudi_holds(const struct td_service_kind *kind, const struct td_servi
 }
 
 /*
- * Finds the batch with which the job is fastest, each batch with the smallest share under which
- * Mudi's conditions hold. The 10 % for errors of predictions stays, though there are none here.
+ * Finds the batch with which the job is fastest. Each batch has the smallest share under which
+ * Mudi's conditions hold. The 10 % for errors of predictions stay, though there are none here.
  */
 static void find_by_rules(struct td_cluster *cluster, uint32_t service, uint32_t profile,
 	struct td_beside_found *found)
@@ -117,7 +117,7 @@ static void find_by_rules(struct td_cluster *cluster, uint32_t service, uint32_t
 	}
 }
 
-/* Tries all batches and shares, by the truth itself. */
+/* Finds the best split by trying all batches and shares with the true speeds. */
 static const struct td_beside_found *find_optimum(
 	struct td_cluster *cluster, uint32_t service, uint32_t profile)
 {

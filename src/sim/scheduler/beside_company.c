@@ -1,8 +1,9 @@
 /*
- * The training tasks that Mudi has beside a service, up to three, by kind; see beside.h.
+ * Numbers the sets of kinds of training tasks that Mudi has beside a service, up to three; see
+ * beside.h. A set is called a company.
  *
- * Invariants: the first companies, as many as there are kinds, are one task each: company c is one
- * task of kind c. The same kinds have the same company, in whatever order they came.
+ * Invariants: the first companies, as many as there are kinds, have one task each: company c is one
+ * task of kind c. The same kinds are the same company, in any order of arrival.
  */
 #include <string.h>
 
@@ -17,7 +18,10 @@ static void insert(struct td_beside_company *company, uint32_t kind)
 	company->kinds[at] = kind;
 }
 
-/* Features of several: "the cumulative feature layers as Psi for all training tasks" (5.5). */
+/*
+ * Adds up the layers of a company's tasks: "the cumulative feature layers as Psi for all training
+ * tasks" (5.5).
+ */
 static void add_layers(const struct td_cluster *cluster, struct td_beside_company *company)
 {
 	memset(company->layers, 0, sizeof(company->layers));

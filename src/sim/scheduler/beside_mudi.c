@@ -7,19 +7,19 @@
 #include "sim/base/random.h"
 #include "sim/scheduler/beside.h"
 
-#define NOISE     0.05 /* of a sample */
+#define NOISE     0.05 /* relative noise of a sample */
 #define RATE_SAME 0.01
 /*
- * Until a monitor shows a percentile. The rounds of a tuning are iterations of the task, and
+ * Time until a monitor shows a percentile. A round of a tuning is an iteration of the task and
  * shorter.
  */
 #define WATCH_S 1.
-#define REPEATS 3u /* of a profile beforehand, as knowledge.h has them */
+#define REPEATS 3u /* samples per point of a profile made beforehand, as in knowledge.c */
 #define STEPS   TD_BESIDE_STEPS
 
 /*
- * Makes a balanced tree with a leaf for each step of log2 of the batch from 4 to 9. Children come
- * after their parent.
+ * Builds a balanced tree with a leaf for each step of log2 of the batch from 4 to 9. Children come
+ * after their parent in the array.
  */
 static void plant(struct td_tree_node *nodes, uint32_t at, uint32_t *used, uint32_t from,
 	uint32_t count, const double *values)
@@ -46,8 +46,8 @@ static struct td_beside_sampled *sampled_of(
 }
 
 /*
- * Fits curves of six samples, means of `repeats` (0: without noise), for each of the six batches;
- * between batches by log2 of the batch.
+ * Fits a curve of six samples for each of the six batches. A sample is a mean of `repeats` (0:
+ * without noise). Between the batches the numbers are interpolated over log2 of the batch.
  */
 static void sample(struct td_cluster *cluster, uint32_t kind, uint32_t company, uint32_t repeats,
 	uint64_t *random)
@@ -113,8 +113,8 @@ static void sample(struct td_cluster *cluster, uint32_t kind, uint32_t company, 
 }
 
 /*
- * Returns Mudi's knowledge of a service beside a kind of task: its profile (4.1.1), its samples
- * since, or the learners' prediction from the layers.
+ * Returns what Mudi knows of a service beside a company: its profile (4.1.1), its samples since, or
+ * the learners' prediction from the layers.
  */
 static const struct td_mudi_service *known_of(
 	const struct td_cluster *cluster, uint32_t kind, uint32_t company)
@@ -125,8 +125,8 @@ static const struct td_mudi_service *known_of(
 }
 
 /*
- * Tasks that were profiled beforehand have measured curves, which replace predictions. The
- * profiling counts their cost.
+ * Gives tasks that were profiled beforehand their measured curves instead of predictions. The cost
+ * was counted when they were profiled.
  */
 static void recall(struct td_cluster *cluster, uint32_t company)
 {
@@ -150,9 +150,9 @@ static struct td_slo slo_of(const struct td_cluster *cluster, uint32_t service)
 }
 
 /*
- * "The first constraint ensures that the latency of all requests adheres to the SLO" (Eq. 2). It is
- * checked by measured curves at the present rate, or by the last tuning. Predicted curves tell how
- * flat they are, not how high.
+ * Tells whether the service would hold its objective: "The first constraint ensures that the
+ * latency of all requests adheres to the SLO" (Eq. 2). This goes by measured curves at the present
+ * rate, or by the last tuning. Predicted curves tell only how flat they are, not how high.
  */
 static bool fits(struct td_cluster *cluster, uint32_t service, uint32_t company)
 {
@@ -191,8 +191,8 @@ static double score_of(struct td_cluster *cluster, uint32_t kind, uint32_t compa
 }
 
 /*
- * Scores each GPU by the company that would be on it. One without a service has the score 0,
- * because nobody is disturbed.
+ * Returns the GPU with the least score of the company that would be on it. A GPU without a service
+ * has the score 0, because nobody is disturbed there.
  */
 uint32_t td_beside_choose_mudi(struct td_cluster *cluster, uint32_t profile)
 {
@@ -219,8 +219,8 @@ uint32_t td_beside_choose_mudi(struct td_cluster *cluster, uint32_t profile)
 }
 
 /*
- * Begins the first time beside a task that was not profiled: six shares, each at the cost of a
- * changed share.
+ * Begins the first sampling beside a task that was not profiled: at six shares, each at the cost of
+ * a changed share.
  */
 static void begin_sampled(struct td_cluster *cluster, uint32_t index, uint32_t company)
 {
@@ -242,7 +242,7 @@ static void begin_sampled(struct td_cluster *cluster, uint32_t index, uint32_t c
 	}
 }
 
-/* Keeps the result of a tuning for the next one of the same company. */
+/* Keeps the result of a tuning for the next tuning with the same company. */
 static void keep(
 	struct td_cluster *cluster, struct td_beside_service *own, uint32_t index, uint32_t company)
 {
@@ -251,12 +251,15 @@ static void keep(
 
 	state->cache[td_beside_slot(own->key)] = (struct td_beside_found){
 		own->key, device->batch, device->share, 0, device->margin, device->paused};
-	/* A margin that left no batch is not kept: this rate alone may be the cause. */
+	/* A margin that left no batch is not kept, because the cause may be this rate alone. */
 	state->margins[company][cluster->services->list[index].kind] =
 		device->paused ? 0 : device->margin;
 }
 
-/* Batch and share that were found for such a company at such a rate. */
+/*
+ * Sets batch and share that were found before for this company and rate. Returns false if none
+ * were.
+ */
 static bool take_found(
 	struct td_cluster *cluster, struct td_mudi_device *device, uint32_t index, uint32_t company)
 {
@@ -283,7 +286,7 @@ static void begin_tuning(struct td_cluster *cluster, struct td_beside_service *o
 	const double *layers = state->companies[company].layers;
 	const struct td_slo slo = slo_of(cluster, index);
 
-	(void)td_beside_look_up(cluster, index, company); /* own->key */
+	(void)td_beside_look_up(cluster, index, company); /* sets own->key */
 	if (cause != MISSED && take_found(cluster, own->mudi, index, company))
 		return;
 	cluster->counts.tunings++;
@@ -306,7 +309,7 @@ static void begin_tuning(struct td_cluster *cluster, struct td_beside_service *o
 		keep(cluster, own, index, company);
 }
 
-/* Makes one more iteration of the task; the final result is kept. */
+/* Takes one more iteration of the task, and keeps the result when the tuning has ended. */
 static void observe_mudi(
 	struct td_cluster *cluster, struct td_beside_service *own, uint32_t index, uint32_t company)
 {
@@ -328,8 +331,8 @@ static bool is_of_now(const struct td_mudi_device *device, const struct td_servi
 }
 
 /*
- * Tunes anew when another job has come, when the rate has moved by half, or at any change while the
- * job is paused; and when the monitor sees the objective missed under the split in force.
+ * Tunes anew if another job has come, if the rate has changed by half, at any change while the job
+ * is paused, and if the monitor sees the objective missed under the present split.
  */
 bool td_beside_tune_mudi(
 	struct td_cluster *cluster, struct td_beside_service *own, uint32_t index, uint32_t round)
@@ -350,11 +353,11 @@ bool td_beside_tune_mudi(
 	} else if (device->tuned) {
 		if (service->seen.p99_s <= cluster->services->kinds[service->kind].objective_s)
 			return false;
-		/* The monitor takes as long to see it as everybody's. */
+		/* The time until the monitor sees it is counted as for other systems. */
 		service->total_s += WATCH_S - cluster->sched->round_s;
 		service->late_s += WATCH_S - cluster->sched->round_s;
 		/*
-		 * A result for another rate, or one that missed the objective, starts a new search.
+		 * A result of another rate, or one that missed the objective, starts a new search.
 		 */
 		begin_tuning(cluster, own, index, company,
 			is_of_now(device, service) ? MISSED : NEW_RATE);
@@ -375,8 +378,8 @@ bool td_beside_tune_mudi(
 }
 
 /*
- * Starts tasks first come first served. Tasks that fit nowhere wait without keeping others from
- * GPUs that are of no use to them.
+ * Starts tasks in order of arrival. A task that fits nowhere waits, but later ones may use GPUs
+ * that are of no use to it.
  */
 static void start_tasks(struct td_cluster *cluster)
 {
@@ -426,8 +429,8 @@ void td_beside_decide_mudi(struct td_cluster *cluster)
 	struct td_beside *state = cluster->sched_state;
 
 	/*
-	 * Searches only when a GPU may have become suitable: a job has come or gone, or the rates
-	 * have changed.
+	 * Searches only if a GPU may have become suitable: a job has come or gone, or rates have
+	 * changed.
 	 */
 	if (cluster->now_ns - state->matched_ns >= cluster->services->interval_ns) {
 		state->matched_ns = cluster->now_ns;

@@ -29,7 +29,10 @@ static uint32_t row_of(const struct td_cluster *cluster, uint32_t gpu)
 	return cluster->services->list[service].kind * BINS + bin;
 }
 
-/* Rows: kinds of services by activity; columns: profiles. Returns how many rows there are. */
+/*
+ * Lists the rows of the matching: kinds of services by activity. Its columns are profiles. Returns
+ * the number of rows.
+ */
 static uint32_t list_rows(const struct td_cluster *cluster, struct td_muxflow_profile *ret,
 	uint32_t *ret_counts, uint32_t *ret_index)
 {
@@ -69,7 +72,7 @@ static void start_matched(struct td_cluster *cluster, const uint32_t *index, con
 		next[r] = at;
 		at += counts[r];
 	}
-	/* A copy of a row is a GPU of it, in their order. */
+	/* Each copy of a row is one of its GPUs, in their order. */
 	for (uint32_t g = 0; g < cluster->gpu_count; g++) {
 		uint32_t row = index[row_of(cluster, g)], kind;
 
@@ -128,7 +131,7 @@ static void match(struct td_cluster *cluster)
 	start_matched(cluster, index, counts, rows, columns);
 }
 
-/* Gangs first come first served among themselves, on any open GPUs; single jobs by the matching. */
+/* Starts gangs in order of arrival on any open GPUs, and jobs of one GPU by the matching. */
 void td_beside_decide_muxflow(struct td_cluster *cluster)
 {
 	struct td_beside *state = cluster->sched_state;

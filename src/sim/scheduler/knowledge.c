@@ -1,4 +1,4 @@
-/* Profiling and training before a run; see knowledge.h. */
+/* Profiles and trains before a run; see knowledge.h. */
 #include "policy/cluster/muxflow_cluster.h"
 #include "sim/scheduler/knowledge.h"
 
@@ -15,8 +15,8 @@
 #define SHARES   6u
 #define SAMPLES  2000u
 #define NOISE    0.05
-#define REPEATS  3u  /* of each profile: 90 curves, the most in Fig. 12 */
-#define PER_LOOK 100 /* batches timed for a sample */
+#define REPEATS  3u  /* samples per point of a profile: 90 curves, the most in Fig. 12 */
+#define PER_LOOK 100 /* batches that are timed for one sample */
 #define ALONE    UINT32_MAX
 
 static const double shares[SHARES] = {0.1, 0.25, 0.4, 0.55, 0.75, 0.9};
@@ -38,7 +38,7 @@ static double batch_s(const struct td_zoo *zoo, const struct td_contention *cont
 	return td_service_batch_s(&zoo->services[kind], batch) / speeds[0];
 }
 
-/* A curve from six samples; noise 0: the true one. */
+/* Fits a curve to six samples. With noise 0 they are exact. */
 static struct td_curve sample_curve(const struct td_zoo *zoo,
 	const struct td_contention *contention, uint32_t kind, uint32_t task, uint32_t batch,
 	enum td_curve_form form, double noise, uint64_t *random, double *cost_s)
@@ -81,7 +81,10 @@ static void profile_alone(const struct td_zoo *zoo, const struct td_contention *
 	}
 }
 
-/* Tells the layers of each kind; another task's when shuffled. */
+/*
+ * Sets the layers that schedulers are told for each kind. TD_LAYERS_SHUFFLED: those of another
+ * task.
+ */
 static void tell_layers(const struct td_zoo *zoo, enum td_layers_use use, struct td_knowledge *k)
 {
 	for (uint32_t t = 0; t < TD_ZOO_KINDS; t++) {
@@ -98,7 +101,7 @@ static int learn_service(const struct td_zoo *zoo, const struct td_contention *c
 {
 	enum { ROWS = REPEATS * TD_ZOO_PROFILED * TD_SELECTOR_BATCHES };
 	double x[ROWS][TD_MUDI_INPUTS], y[4][ROWS], numbers[4];
-	uint32_t row = 0, tasks[ROWS]; /* of each row: what is left out together */
+	uint32_t row = 0, tasks[ROWS]; /* the task of each row, for leaving out its rows together */
 	int r = 0;
 
 	for (uint32_t look_at = 0; look_at < REPEATS * TD_ZOO_PROFILED; look_at++) {

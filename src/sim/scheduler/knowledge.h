@@ -1,6 +1,6 @@
 /*
- * The knowledge that schedulers gain before a run: dry runs and profiling campaigns in the ground
- * truth, with noise, of the kinds that their papers profile. The engine reads none of it.
+ * The knowledge that schedulers gain before a run: runs of jobs alone and in pairs in the ground
+ * truth, with noise, for the kinds that their papers profile. The engine reads none of it.
  *
  * - hyperbolas and pieces: each kind of service alone, each batch, at six shares;
  * - mudi: two-piece lines of each service, batch and profiled task, at six shares; four predictors
@@ -16,32 +16,36 @@
 
 enum td_layers_use {
 	TD_LAYERS_TRUE,
-	TD_LAYERS_BLIND,    /* none is told: what the layers are worth */
-	TD_LAYERS_SHUFFLED, /* another task's */
+	TD_LAYERS_BLIND,    /* no layers, to see what layers are worth */
+	TD_LAYERS_SHUFFLED, /* layers of another task */
 	TD_LAYERS_N,
 };
 
 struct td_knowledge {
-	struct td_sim_knowledge view; /* for the schedulers */
+	struct td_sim_knowledge view; /* passed to the schedulers */
 	struct td_curve hyperbolas[TD_ZOO_SERVICES][TD_SELECTOR_BATCHES];
 	struct td_curve pieces[TD_ZOO_SERVICES][TD_SELECTOR_BATCHES];
 	double layers[TD_ZOO_KINDS][TD_MUDI_LAYERS];
 	struct td_model models[TD_ZOO_SERVICES]
-			      [4]; /* left slope, right slope, knee's share, its latency */
+			      /*
+			       * Errors of the left slope, the right slope, the knee's share and the
+			       * knee's latency.
+			       */
+			      [4];
 	struct td_mudi_service mudi[TD_ZOO_SERVICES];
 	struct td_model muxflow;
-	double profiling_gpu_s; /* what it took, a hundred batches per sample */
+	double profiling_gpu_s; /* cost of the profiling, with a hundred batches per sample */
 };
 
-/* Frees nothing of *ret before. */
+/* Makes the knowledge. *ret need not be initialised. Returns 0, or -errno with err. */
 int td_knowledge_learn(const struct td_zoo *zoo, const struct td_contention *contention,
 	enum td_layers_use use, uint64_t seed, bool quick, struct td_knowledge *ret,
 	struct td_err *err);
 void td_knowledge_deinit(struct td_knowledge *knowledge);
 
 /*
- * Computes the mean |predicted - true| / true over services, batches and the tasks that were
- * profiled, or were not, for each of the four numbers, as Fig. 11.
+ * Computes the mean |predicted - true| / true for each of the four numbers, over services, batches,
+ * and the tasks that were (or were not) profiled, as in Fig. 11.
  */
 void td_knowledge_errors(const struct td_knowledge *knowledge, const struct td_zoo *zoo,
 	const struct td_contention *contention, bool profiled, double ret[4]);

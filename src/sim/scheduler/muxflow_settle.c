@@ -1,13 +1,13 @@
-/* MuxFlow's controller until it has settled; see muxflow_settle.h. */
+/* Steps MuxFlow's controller until it has settled; see muxflow_settle.h. */
 #include "sim/scheduler/muxflow_settle.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #define STEPS_MAX 2000u
-#define STILL     10u /* steps in which the duty stands still when it has settled */
+#define STILL     10u /* the duty has settled after so many steps without a change */
 #define STILL_PPM 50
-/* The activity that the monitor may show before it evicts; MuxFlow wants to use all of it. */
+/* The figures that the monitor sees are capped at these values, above which it would evict. */
 #define USED_MOST   0.96
 #define ACTIVE_MOST 0.92
 

@@ -1,8 +1,7 @@
 /*
  * AntMan: Algorithm 1 (antman_cluster.h) places jobs, and the local coordinator's duty (duty.h)
  * guards the guaranteed job on each GPU. Guaranteed jobs consume their tenant's quota, all others
- * are opportunistic. Tenants share the cluster as their guaranteed jobs ask: without quotas in the
- * trace each may have all of it.
+ * are opportunistic. Traces have no quotas, so each tenant's quota is the whole cluster.
  */
 #include <errno.h>
 #include <math.h>
@@ -13,13 +12,16 @@
 #include "sim/scheduler/schedulers.h"
 
 #define ACTIONS 64u
-#define SERVICE (UINT32_MAX - 1) /* holds a GPU, and is no job */
+#define SERVICE (UINT32_MAX - 1) /* holder of a GPU that has a service */
 /*
- * The slack of a guaranteed job's mini-batch. The paper gives no limit for its coordinator, but a
- * result: of 10,000 jobs none was interfered with by more than 4 % (its Table 5).
+ * The slack of a guaranteed job's mini-batch. The paper gives no limit for its coordinator. It
+ * reports that none of 10,000 jobs was slowed by more than 4 % (Table 5).
  */
 #define SLACK_PPM 40000
-/* the cost of a move in the experiments: a moved job has paid for it before the next move */
+/*
+ * A move costs this much in the experiments, so a moved job has made up for it before the next
+ * move.
+ */
 #define MOVE_EVERY_NS (60 * TD_NS_PER_S)
 
 struct antman {
@@ -28,7 +30,8 @@ struct antman {
 	bool changed;
 	uint64_t decided_ns, moved_ns;
 	uint32_t *guests,
-		guest_count; /* in the order of their starts; of the variant that moves them */
+		/* Guests in the order of their starts, for the variant that moves them. */
+		guest_count;
 };
 
 static int init(struct td_cluster *cluster)
@@ -87,8 +90,8 @@ static void antman_finish(struct td_cluster *cluster, uint32_t job)
 }
 
 /*
- * A GPU that can take guests again is reported at once to the jobs that wait, whether it was too
- * busy or a job on it had not been seen yet. Everything else waits for the next tick.
+ * A GPU that can take guests again is reported to waiting jobs at once, whether it had been too
+ * busy or had a job that was not measured yet. Other changes wait for the next tick.
  */
 static void load(struct td_cluster *cluster, uint32_t gpu)
 {
@@ -132,7 +135,7 @@ static void antman_decide(struct td_cluster *cluster)
 	} while (count == ACTIONS);
 }
 
-/* --- the variant whose guests move: not AntMan's --- */
+/* --- the variant that moves guests, which AntMan does not --- */
 
 static bool has_company(const struct td_antman_cluster *c, uint32_t job)
 {
@@ -145,7 +148,7 @@ static bool has_company(const struct td_antman_cluster *c, uint32_t job)
 	return false;
 }
 
-/* GPUs that nobody has, nor waits for. */
+/* Finds GPUs that no job has and none waits for. Returns false if there are too few. */
 static bool find_empty(const struct td_antman_cluster *c, uint32_t count, uint32_t *ret_gpus)
 {
 	if (td_inventory_find_free(&c->gpus, TD_NO_JOB, count, false, ret_gpus) < count)
@@ -172,8 +175,8 @@ static void move(struct td_cluster *cluster, uint32_t job, const uint32_t *gpus)
 }
 
 /*
- * Moves guests to GPUs that Algorithm 1 leaves empty: jobs that share a GPU, the earliest started
- * first, each whole.
+ * Moves guests that share a GPU to GPUs that Algorithm 1 leaves empty, each with all of its GPUs,
+ * the earliest started first.
  */
 static void decide_and_move(struct td_cluster *cluster)
 {
@@ -195,14 +198,15 @@ static void decide_and_move(struct td_cluster *cluster)
 		if (find_empty(&state->cluster, count, gpus))
 			move(cluster, job, gpus);
 		else
-			too_many = count; /* what a move leaves empty is found the next time */
+			/* GPUs that a move leaves empty are found at the next call. */
+			too_many = count;
 	}
 	state->guest_count = kept;
 }
 
 /*
- * AntMan treats a service as a guaranteed job whose step is a batch. Finds by halving the duty at
- * which its step is 4 % longer than alone, which is where the coordinator settles.
+ * Finds the duty at which the service's step is 4 % longer than alone, by bisection. AntMan treats
+ * a service as a guaranteed job with a batch as its step, and its coordinator settles there.
  */
 static bool tune(struct td_cluster *cluster, uint32_t index, uint32_t round)
 {

@@ -3,8 +3,8 @@
  * side, unprotected), nvshare (the same GPUs, but turns on each), and DCUDA.
  *
  * DCUDA starts a job on the least loaded GPU with the memory, and every ten seconds moves jobs of
- * one GPU from overloaded GPUs to others (balance.h): live migration, 0.1 s each. Services are
- * applications like all others to it, but stay.
+ * one GPU from overloaded GPUs to others (balance.h): live migration, 0.1 s each. It treats
+ * services like other applications, but does not move them.
  */
 #include <errno.h>
 #include <math.h>
@@ -15,12 +15,12 @@
 #include "policy/cluster/baselines.h"
 #include "sim/scheduler/schedulers.h"
 
-#define MIGRATION_S 0.1 /* "less than 100 ms" */
+#define MIGRATION_S 0.1 /* the paper: "less than 100 ms" */
 
 struct anywhere {
 	uint32_t *queue, head, tail, cursor;
-	uint32_t *found, *taken; /* taken: jobs on each GPU */
-	/* DCUDA's */
+	uint32_t *found, *taken; /* taken: number of jobs on each GPU */
+	/* Used by DCUDA only. */
 	struct td_balance_app *apps;
 	uint32_t *who, *order;
 	struct td_balance_move *moves;
@@ -30,10 +30,7 @@ struct anywhere {
 static int init(struct td_cluster *cluster)
 {
 	struct anywhere *state = calloc(1, sizeof(*state));
-	/*
-	 * Room for all jobs that can run, and for the placeholder applications of
-	 * choose_least_loaded().
-	 */
+	/* Room for all jobs that can run, and for the placeholders of choose_least_loaded(). */
 	size_t apps = (size_t)cluster->gpu_count * (TD_SIM_OCCUPANTS + 3);
 
 	cluster->sched_state = state;
@@ -87,7 +84,7 @@ static void anywhere_finish(struct td_cluster *cluster, uint32_t index)
 		state->taken[cluster->places[job->place + k]]--;
 }
 
-/* The next GPUs in turn that can take one more. */
+/* Finds the next GPUs in turn that can take one more job. Returns false if there are too few. */
 static bool choose_in_turn(struct td_cluster *cluster, uint32_t wanted)
 {
 	struct anywhere *state = cluster->sched_state;
@@ -168,7 +165,10 @@ static bool choose_least_loaded(struct td_cluster *cluster, const struct td_sim_
 	struct anywhere *state = cluster->sched_state;
 	uint32_t n = view(cluster, state), found = 0;
 
-	/* A full GPU, and one that the gang has already, are made to look fully loaded. */
+	/*
+	 * A full GPU, and one that the gang already has, get a placeholder that makes them look
+	 * fully loaded.
+	 */
 	for (uint32_t g = 0; g < cluster->gpu_count; g++)
 		if (state->taken[g] >= TD_SIM_OCCUPANTS)
 			state->apps[n++] = (struct td_balance_app){g, 1000, 1000, false};

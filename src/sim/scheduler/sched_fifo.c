@@ -1,6 +1,6 @@
 /*
- * The capacity scheduler that AntMan compares itself with: whole GPUs, strictly first come first
- * served, gangs (baselines.h). With preemption a guaranteed job takes GPUs from jobs that run
+ * The capacity scheduler with which AntMan is compared. It gives whole GPUs, strictly first come
+ * first served, gangs (baselines.h). With preemption a guaranteed job takes GPUs from jobs that run
  * without a guarantee, the latest started first, and is served before them.
  */
 #include <errno.h>
@@ -15,7 +15,7 @@ struct fifo {
 	uint32_t *queue[2]; /* rings of jobs: guaranteed, and all others */
 	uint32_t head[2], tail[2];
 	uint32_t *found;
-	uint32_t *running, running_count; /* preemptible, oldest first */
+	uint32_t *running, running_count; /* preemptible jobs, oldest first */
 	struct td_fifo_running *candidates;
 	uint32_t *victims;
 	bool preempts;
@@ -104,7 +104,10 @@ static void release(struct td_cluster *cluster, uint32_t job)
 	}
 }
 
-/* Evicts for a guaranteed job what it lacks; they wait again, before those who have not run. */
+/*
+ * Evicts jobs so that a guaranteed job gets the GPUs that it lacks. Evicted jobs wait before those
+ * that have not run yet. Returns false if that is not enough.
+ */
 static bool make_room(struct td_cluster *cluster, struct fifo *fifo, uint32_t lacking)
 {
 	uint32_t count;

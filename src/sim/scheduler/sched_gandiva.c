@@ -52,7 +52,7 @@ static void gandiva_finish(struct td_cluster *cluster, uint32_t job)
 	(void)job;
 }
 
-/* A full GPU has less room than the smallest job: none of its bytes are free. */
+/* Lists the GPUs. A full GPU is listed with no free memory, so that no job fits. */
 static void list_gpus(const struct td_cluster *cluster, struct gandiva *state)
 {
 	for (uint32_t g = 0; g < cluster->gpu_count; g++) {

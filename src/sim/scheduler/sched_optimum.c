@@ -1,8 +1,8 @@
 /*
- * The optimum of small cases. At each arrival and end it tries all ways to put the first waiting
- * jobs on GPUs with room (baselines.h), by the truth: the least sum of the newcomers' loss of speed
- * and the loss of the jobs there. It is a bound for other schedulers on the same few jobs, greedy
- * in time, and no system: no policy knows these speeds.
+ * Finds the optimum of small cases. At each arrival and end it tries all ways to put the first
+ * waiting jobs on GPUs with room (baselines.h), by the truth: the least sum of the newcomers' loss
+ * of speed and the loss of the jobs there. It is a bound for other schedulers on the same few jobs,
+ * greedy in time, and no system: no policy knows these speeds.
  *
  * At most 8 GPUs with two jobs each. Jobs of one GPU share, gangs take whole GPUs when there are
  * enough, first come first served.
@@ -16,12 +16,12 @@
 
 #define GPUS_MAX 8u
 #define TOGETHER 2u
-#define AT_ONCE  5u /* jobs tried together */
+#define AT_ONCE  5u /* jobs that are placed together */
 
 struct optimum {
 	uint32_t *queue, head, tail;
 	uint32_t taken[GPUS_MAX];
-	bool whole[GPUS_MAX]; /* a gang's */
+	bool whole[GPUS_MAX]; /* the GPU belongs to a gang */
 };
 
 static int init(struct td_cluster *cluster)
@@ -67,8 +67,8 @@ static void optimum_finish(struct td_cluster *cluster, uint32_t index)
 }
 
 /*
- * Returns the lost speed of a job on a GPU, its own and its company's; INFINITY: no room or no
- * memory.
+ * Returns the speed that a job on this GPU and the jobs there lose together; INFINITY: no room, or
+ * too little memory.
  */
 static double cost_of(const struct td_cluster *cluster, uint32_t index, uint32_t at)
 {
@@ -109,8 +109,8 @@ static bool start_gang(struct td_cluster *cluster, uint32_t index)
 }
 
 /*
- * Starts the first jobs of one GPU, as many as find room; one newcomer on a GPU at a time, so that
- * costs add up.
+ * Starts the first waiting jobs of one GPU, as many as find room. Each GPU gets one of them at a
+ * time, so that the costs add up.
  */
 static uint32_t start_singles(struct td_cluster *cluster)
 {

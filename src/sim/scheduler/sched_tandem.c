@@ -1,9 +1,9 @@
 /*
  * tandem: the cluster's part of the default policy (tandem_cluster.h). Guests have the same duty as
- * AntMan's beside guaranteed jobs, and beside services what slo_split.h leaves. It is told of a job
- * what its user or a dry run alone says: class, GPUs, memory, kind, and the kind's use of a GPU
- * alone. Speeds of jobs that share a GPU reach it ten seconds after a change, as a monitor shows
- * them.
+ * AntMan's beside guaranteed jobs, and beside services what slo_split.h leaves. Of a job it is told
+ * only what its user declares or a run alone shows: class, GPUs, memory, kind, and the kind's use
+ * of a GPU alone. Speeds of jobs that share a GPU reach it ten seconds after a change, as a monitor
+ * shows them.
  */
 #include <errno.h>
 #include <math.h>
@@ -21,19 +21,21 @@ struct tandem {
 	void *memory;
 	bool changed;
 	uint64_t decided_ns;
-	struct td_slo_split *splits; /* of each service */
-	double *rooms;               /* of each service: what it would leave to jobs never seen */
+	struct td_slo_split *splits; /* one per service */
+	/* Per service: the room that it would leave to jobs never observed. */
+	double *rooms;
 	double factors[TD_SERVICE_KINDS_MAX]
 		      /*
-		 * The largest factor seen yet of a service beside a kind of job; 0: none. It
-		 * differs with the rate, and too small a factor means a miss.
-		 */
+		       * The largest factor observed for a service beside a kind of job; 0: none.
+		       * The factor depends on the rate, and too small a factor means a missed
+		       * objective.
+		       */
 		      [TD_PROFILES_MAX];
 };
 
-/* Until a monitor shows speeds: no move is cheap enough to be followed by another one before. */
+/* Time until a monitor shows speeds. A cheaper move is not followed by the next one earlier. */
 #define SHOWN_S 10.
-#define FACTOR  1.2 /* beside a company never seen */
+#define FACTOR  1.2 /* the factor beside a company never observed */
 
 static int start_policy(struct td_cluster *cluster, struct tandem *state)
 {
@@ -52,7 +54,7 @@ static int start_policy(struct td_cluster *cluster, struct tandem *state)
 	for (uint32_t k = 0; k < profiles; k++)
 		demands[k] = cluster->profiles->profiles[k].told_demand;
 	for (uint32_t k = profiles; k < kinds; k++)
-		demands[k] = 0; /* what a service takes is in the room that it leaves */
+		demands[k] = 0; /* the room that it leaves already accounts for a service's use */
 	state->memory = aligned_alloc(64, (bytes + 63) & ~(size_t)63);
 	if (!state->memory)
 		return -ENOMEM;
@@ -121,7 +123,7 @@ static void tandem_finish(struct td_cluster *cluster, uint32_t job)
 	state->changed = true;
 }
 
-/* Part of a GPU that jobs have beside a service. */
+/* Returns the part of a GPU that jobs have beside a service. */
 static double room_of(const struct td_slo_split *split)
 {
 	return split->paused ? 0 : split->guest_share * split->duty;
@@ -139,7 +141,10 @@ static void load_beside(
 			fmin(TD_TANDEM_OVER, gpu->speeds[i] * gpu->count / room));
 }
 
-/* The interference of several adds up. */
+/*
+ * Computes the factor of a service beside its jobs, as a sum over them. Returns the record of their
+ * kind, for a single job.
+ */
 static double *factor_of(
 	struct td_cluster *cluster, struct tandem *state, uint32_t service, double *ret_factor)
 {
@@ -157,7 +162,10 @@ static double *factor_of(
 	return gpu->count == 1 ? first : NULL;
 }
 
-/* Tells the room for jobs never seen, a measure that does not depend on the present guests. */
+/*
+ * Tells the scheduler the room that the service would leave to jobs never observed, which does not
+ * depend on the present guests.
+ */
 static void tell_room(struct td_cluster *cluster, struct tandem *state, uint32_t index)
 {
 	const struct td_service *service = &cluster->services->list[index];
@@ -199,8 +207,8 @@ static bool tune(struct td_cluster *cluster, uint32_t index, uint32_t round)
 }
 
 /*
- * Tells the speed of guests of one company, which take turns in what the holder leaves, one by one
- * as if each were alone.
+ * Tells the scheduler the speeds of the guests on a GPU. Guests take turns in what the holder
+ * leaves, so each is reported as if it were the only guest.
  */
 static void load(struct td_cluster *cluster, uint32_t at)
 {

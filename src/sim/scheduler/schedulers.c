@@ -1,4 +1,4 @@
-/* The table of schedulers; see schedulers.h. */
+/* Has the table of schedulers; see schedulers.h. */
 #include "sim/scheduler/schedulers.h"
 
 #include <string.h>

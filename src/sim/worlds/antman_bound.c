@@ -1,4 +1,4 @@
-/* Bounds of what can be done with AntMan's trace; see antman_bound.h. */
+/* Computes bounds for AntMan's trace; see antman_bound.h. */
 #include "sim/worlds/antman_bound.h"
 
 #include <errno.h>
@@ -10,8 +10,8 @@
 /* --- what guests find --- */
 
 /*
- * Raises the joint speed of the kinds of a company, and of every larger company that begins with
- * it.
+ * Raises most[k] of each kind k in a company to the sum of the company's speeds, if that is more.
+ * Does the same for all larger companies that begin with it.
  */
 static void try_companies(const struct td_profiles *profiles,
 	const struct td_contention *contention, const bool *used, uint32_t from, uint32_t count,
@@ -38,7 +38,7 @@ static void try_companies(const struct td_profiles *profiles,
 	}
 }
 
-/* By turns, parts of the time are shared: a second of work takes the demand. */
+/* Computes the room by turns, where a second of a job's work takes its demand of the GPU's time. */
 static void room_by_turns(
 	const struct td_profiles *profiles, double slack, struct td_guest_room *ret)
 {
@@ -49,9 +49,10 @@ static void room_by_turns(
 }
 
 /*
- * Guests with duties d_i make a guaranteed job sum(d_i c_i) slower, and each is at most d_i / (1 +
- * the job's effect on it) fast. The maximum of sum(d_i v_i) with sum(d_i c_i) <= slack and sum(d_i)
- * <= places has one kind, or two that use up both.
+ * Returns the most work of guests beside a guaranteed job. Guests with duties d_i make the job
+ * sum(d_i c_i) slower, and each has at most the speed d_i / (1 + the job's effect on it). The
+ * maximum of sum(d_i v_i) with sum(d_i c_i) <= slack and sum(d_i) <= places has one kind, or two
+ * that use up both.
  */
 static double most_beside(const double *costs, const double *values, const bool *used,
 	uint32_t kinds, double slack, double places)
@@ -136,10 +137,10 @@ struct fluid {
 	const struct td_sim_job *jobs;
 	uint32_t count, gpus;
 	const struct td_guest_room *room;
-	struct change *changes; /* of what guests find, two for each guaranteed job */
+	struct change *changes; /* of the capacity for other jobs; two for each guaranteed job */
 	uint32_t change_count;
-	double *left; /* of each job, in size */
-	bool all;     /* are a fluid; else only those that are not guaranteed */
+	double *left; /* work that is left of each job, as size */
+	bool all;     /* true: all jobs are in the fluid; false: only jobs without a guarantee */
 };
 
 static double arrival(const struct fluid *f, uint32_t job)
@@ -167,9 +168,9 @@ static int ascending(const void *a, const void *b)
 }
 
 /*
- * Serves guaranteed jobs first come first served and returns the sum of their completion times.
- * frees: when each GPU is free, kept in order. A job takes the first ones, so that the others are
- * free no sooner than it starts, and nobody overtakes it.
+ * Serves guaranteed jobs first come first served. Returns the sum of their completion times. frees:
+ * when each GPU is free, in ascending order. A job takes the first ones, so the others are free no
+ * sooner than it starts, and nobody overtakes it.
  */
 static double run_guaranteed(struct fluid *f, double *frees, struct td_antman_bound *ret)
 {
@@ -214,8 +215,8 @@ static uint32_t smallest(const struct fluid *f, uint32_t arrived)
 }
 
 /*
- * Returns the sum of the completion times of the fluid, smallest rest first, in the capacity that
- * the changes leave; *ret_last_s is the last one.
+ * Serves the fluid with the smallest rest first, in the capacity that the changes leave. Returns
+ * the sum of the completion times; *ret_last_s is the last one.
  */
 static double run_fluid(struct fluid *f, double *ret_last_s)
 {

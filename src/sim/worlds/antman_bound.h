@@ -1,6 +1,7 @@
 /*
- * Lower bounds on AntMan's trace for every policy that serves guaranteed jobs in order of arrival,
- * which is AntMan's own rule (3.3). tandem keeps it only while they fit the quotas.
+ * Lower bounds of completion times and makespan on AntMan's trace for every policy that serves
+ * guaranteed jobs in order of arrival, which is AntMan's own rule (3.3). tandem keeps it only while
+ * they fit the quotas.
  *
  * Purpose. AntMan's figures in exp_antman.c depend on how it treats its guests. These bounds do
  * not. They hold for every treatment, with all durations known, moves at no cost, parts of jobs on
@@ -38,33 +39,39 @@
 #include "sim/engine/cluster.h"
 
 struct td_guest_room {
-	double weight[TD_PROFILES_MAX]; /* by kind: the least GPU time of a second of its work */
-	double beside[TD_PROFILES_MAX]; /* a guaranteed job of this kind: such time in a second */
+	double weight[TD_PROFILES_MAX]; /* by kind: the least GPU time for a second of its work */
+	/* By kind of a guaranteed job: GPU time per second that it leaves to guests. */
+	double beside[TD_PROFILES_MAX];
 };
 
-/* Computes the room for guests of the kinds in use; a guaranteed job may become `slack` slower. */
+/*
+ * Computes the room for guests. `used` tells the kinds in use. A guaranteed job may become slower
+ * by `slack`.
+ */
 void td_guest_room(const struct td_profiles *profiles, const struct td_contention *contention,
 	const bool *used, double slack, struct td_guest_room *ret);
 
 struct td_antman_bound {
 	double jct_s, guaranteed_jct_s,
 		/*
-		 * Means over all jobs and over the guaranteed ones; the span is from the first
+		 * Means over all jobs and over the guaranteed ones. The span is from the first
 		 * arrival to the last end.
 		 */
 		span_s;
 };
 
-/* 0, or -ENOMEM. Jobs by time of arrival; of each: submit_ns, work_s, gpus, profile, class. */
+/*
+ * Computes the bounds. Jobs are sorted by arrival; submit_ns, work_s, gpus, profile and class of
+ * each are read. Returns 0, or -ENOMEM.
+ */
 int td_antman_bound(const struct td_sim_job *jobs, uint32_t count, uint32_t gpus,
 	const struct td_guest_room *room, struct td_antman_bound *ret);
 
 /*
- * Returns the least cost of a second of a guest's work to a guaranteed job, pair[0] beside pair[1],
- * whatever the coordinator does. Under a duty d the guest does v(d) in a second and the job loses 1
- * - u(d) of one. So the cost is at least the least (1 - u) / v over all duties, since a changing
- * duty costs a mean of theirs. It does not bound the cost of a guest that is not done when the job
- * ends.
+ * Returns the least cost to a guaranteed job, pair[0], of a second of work of a guest, pair[1],
+ * whatever the coordinator does. Under a duty d the guest does v(d) in a second, and the job loses
+ * 1 - u(d) of it. A changing duty costs a mean over its values, so the cost is at least the least
+ * (1 - u) / v over all duties. This is no bound for a guest that is not done when the job ends.
  */
 double td_least_cost_beside(
 	const struct td_contention *contention, const struct td_contender pair[2]);

@@ -1,4 +1,4 @@
-/* Four GPUs and their applications in steps of 100 ms; see dcuda_machine.h. */
+/* Steps four GPUs and their applications every 100 ms; see dcuda_machine.h. */
 #include "sim/worlds/dcuda_machine.h"
 
 #include <math.h>
@@ -10,22 +10,23 @@
 #include "policy/system/dcuda.h"
 
 #define STEP_S      0.1
-#define MIGRATION_S 0.1        /* "less than 100 ms" */
-#define THRASH      5.2        /* Fig. 3: 1.5 x at 112 % */
-#define EXACT_APPS  12         /* for more, the search would take too long */
-#define NOWHERE     UINT32_MAX /* the GPU of an application that waits */
+#define MIGRATION_S 0.1        /* the paper: "less than 100 ms" */
+#define THRASH      5.2        /* from Fig. 3: 1.5 times as long at 112 % */
+#define EXACT_APPS  12         /* most applications for an exact search; more would take too long */
+#define NOWHERE     UINT32_MAX /* GPU of an application that waits */
 
 struct machine {
 	struct td_dcuda_how how;
 	struct td_contention contention;
-	double gpu_gib; /* 0: memory does not matter */
+	double gpu_gib; /* 0: memory is not limited */
 	struct td_dcuda_machine_app *apps;
 	uint32_t count, arrived;
 	double now_s;
 	struct td_dcuda_outcome *out;
 	uint32_t live[TD_DCUDA_MACHINE_APPS], live_count;
-	uint32_t placed[TD_DCUDA_MACHINE_APPS], placed_count; /* by the truth, the last time */
-	struct td_tandem_cluster *cluster;                    /* tandem's */
+	/* The GPUs of the last placement by the truth. */
+	uint32_t placed[TD_DCUDA_MACHINE_APPS], placed_count;
+	struct td_tandem_cluster *cluster; /* used by the system tandem */
 };
 
 static double core_on(const struct machine *m, uint32_t gpu)
@@ -55,7 +56,10 @@ static double memory_on(const struct machine *m, uint32_t gpu)
 	return m->gpu_gib > 0 ? sum / m->gpu_gib : 0;
 }
 
-/* Factor by which all become slower who have so much of a GPU's memory together. */
+/*
+ * Returns the factor by which all applications of a GPU become slower that use this part of its
+ * memory together.
+ */
 static double thrash_of(const struct machine *m, double memory)
 {
 	return td_thrash_slowdown((uint64_t)(memory * 1e9),
@@ -64,8 +68,8 @@ static double thrash_of(const struct machine *m, double memory)
 }
 
 /*
- * Returns the slowdown of applications that run, with so much of the GPU's memory, where all on it
- * have so much.
+ * Returns the factor for the running applications. running: memory of those that run in this slice;
+ * all: of all on the GPU; both as parts of the GPU's.
  */
 static double thrash_among(const struct machine *m, double running, double all)
 {
@@ -100,7 +104,7 @@ static void speeds_together(const struct machine *m, const struct td_contender *
 		ret_speeds[i] = 1;
 }
 
-/* Returns the joint speed of a group's applications, where 1 is one alone. */
+/* Returns the sum of the speeds of a group's applications, where 1 is one alone. */
 static double done_by_group(const struct machine *m, const struct td_contender *contenders,
 	const struct td_fair_member *members, uint32_t count, uint32_t group)
 {
@@ -119,7 +123,7 @@ static double done_by_group(const struct machine *m, const struct td_contender *
 	return sum;
 }
 
-/* Returns the joint speed of the applications on a GPU, with slices by group in turn. */
+/* Returns the sum of the speeds of the applications on a GPU, with slices by group in turn. */
 static double done_on(const struct machine *m, uint32_t gpu)
 {
 	struct td_contender contenders[TD_DCUDA_MACHINE_APPS];
@@ -144,8 +148,8 @@ static double done_on(const struct machine *m, uint32_t gpu)
 }
 
 /*
- * Computes the joint speed of each set of live applications on one GPU; ret has 1 << live_count
- * sets.
+ * Computes the sum of speeds of each set of live applications on one GPU. ret has 1 << live_count
+ * entries.
  */
 static void value_sets(struct machine *m, float *ret)
 {
@@ -163,9 +167,9 @@ static void value_sets(struct machine *m, float *ret)
 }
 
 /*
- * Finds the best assignment: for each set, its joint speed on so many GPUs, and the subset on the
- * last one. The application of the lowest number is on the last GPU, so that no assignment is tried
- * twice.
+ * Finds the best assignment. For each set it computes the best joint speed on so many GPUs, and the
+ * subset on the last of them. The application with the lowest number is on the last GPU, so that no
+ * assignment is tried twice.
  */
 static void place_exactly(struct machine *m)
 {
@@ -205,7 +209,7 @@ static void place_exactly(struct machine *m)
 	}
 }
 
-/* Puts one application where all together are fastest; true: that is elsewhere. */
+/* Moves one application to the GPU where all together are fastest. Returns true if it has moved. */
 static bool improve(struct machine *m, struct td_dcuda_machine_app *app)
 {
 	uint32_t before = app->gpu, best = NOWHERE;
@@ -220,7 +224,7 @@ static bool improve(struct machine *m, struct td_dcuda_machine_app *app)
 		without = done_on(m, g);
 		with -= without;
 		if (g == before)
-			with += 1e-9; /* whoever is as well off stays */
+			with += 1e-9; /* an application moves only if that gains */
 		if (best != NOWHERE && !(with > most))
 			continue;
 		most = with;
@@ -231,9 +235,9 @@ static bool improve(struct machine *m, struct td_dcuda_machine_app *app)
 }
 
 /*
- * Finds the best assignment for as many applications as that is feasible for. For more it finds one
- * that no single move improves. Each move improves it, so it ends; the limit of rounds is for
- * rounding.
+ * Finds the best assignment exactly if the applications are few. For more it finds one that no
+ * single move improves. Each move is an improvement, so this ends; the limit of rounds is there for
+ * rounding errors.
  */
 static void place_by_truth(struct machine *m)
 {
@@ -266,8 +270,8 @@ static void view(const struct machine *m, struct td_balance_app *apps)
 }
 
 /*
- * Returns the GPU with the most memory in use. ret_room: some GPU has this much left, as DCUDA asks
- * for it.
+ * Returns the GPU with the most memory in use. *ret_room: some GPU has this much left, within
+ * DCUDA's watermark.
  */
 static uint32_t fullest(const struct machine *m, double memory, bool *ret_room)
 {
@@ -377,7 +381,10 @@ static void choose_running(struct machine *m, bool *runs)
 	}
 }
 
-/* Returns what the running applications use of a GPU in this slice; waiting ones use nothing. */
+/*
+ * Returns the part of a GPU that the running applications use in this slice. Waiting ones use
+ * nothing.
+ */
 static double used_of(const struct machine *m, uint32_t gpu, const bool *runs)
 {
 	double sum = 0;
@@ -477,7 +484,10 @@ static void summarise(struct machine *m)
 	}
 }
 
-/* Each application is a kind of its own, because only its demands are known. */
+/*
+ * Prepares tandem's scheduler. Each application is a kind of its own, because only its demands are
+ * known.
+ */
 static void begin_tandem(struct machine *m)
 {
 	static _Alignas(64) char memory[1 << 17];
@@ -489,13 +499,13 @@ static void begin_tandem(struct machine *m)
 
 	for (uint32_t i = 0; i < m->count; i++)
 		demands[i] = m->apps[i].core;
-	/* An application here cannot save its state and leave, so who waits waits for an end. */
+	/* An application here cannot save its state and leave, so others wait for its end. */
 	params.preempts = false;
 	params.share_min = 0;
 	m->cluster = &cluster;
 	if (td_tandem_cluster_init(&cluster, memory, sizeof(memory), &params, nodes, 1,
 		    (uint64_t)(m->gpu_gib * 0x1p30), quotas, 1, m->count, demands, m->count))
-		abort(); /* the memory is too small: a bug of ours */
+		abort(); /* the memory is too small, which is our own bug */
 }
 
 struct td_dcuda_outcome td_dcuda_simulate(struct td_dcuda_how how,

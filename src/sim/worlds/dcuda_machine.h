@@ -1,6 +1,6 @@
 /*
  * The machine of DCUDA's experiments: four GPUs of one node, and applications that come one after
- * the other, stepped every 100 ms, DCUDA's own slice.
+ * the other. It is stepped every 100 ms, which is DCUDA's slice.
  */
 #pragma once
 
@@ -15,56 +15,63 @@
 struct td_dcuda_machine_app {
 	double arrive_s, work_s, core, memory_gib;
 	struct td_contender contender;
-	/* of the run */
+	/* State of the run. */
 	uint32_t gpu;
 	double left_s, end_s, paused_until_s;
 };
 
-/* Least-loaded: by demands, or by the number of applications; or DCUDA with some of its parts. */
+/*
+ * The system to simulate: least-loaded (by demands, or with by_count by the number of
+ * applications), or DCUDA with some of its parts.
+ */
 struct td_dcuda_how {
 	bool dcuda, memory, compact, slices, by_count;
 	/*
 	 * A bound: applications that run in a slice find their memory on the GPU at no cost, and
-	 * only their own may exceed it.
+	 * only their own memory may exceed it.
 	 */
 	bool in_place;
 	/*
-	 * A world: applications that wait for their slice bring nothing in, so a slice pages only
-	 * for its own memory.
+	 * A variant of the world: applications that wait for their slice page nothing in, so a
+	 * slice pages only its own memory.
 	 */
 	bool own_pages;
 	/*
-	 * A world, the paper's premise (III-D2): applications that together fit the GPU's cores do
-	 * not slow each other down.
+	 * A variant of the world, the paper's premise (III-D2): applications whose demands fit the
+	 * GPU's cores together do not slow each other down.
 	 */
 	bool fit_is_free;
 	/*
-	 * An addition to DCUDA: where no GPU has the memory, a newcomer goes to the one with the
-	 * most memory in use, and not by load.
+	 * A change of DCUDA: if no GPU has enough memory, a new application goes to the GPU with
+	 * the most memory in use, instead of by load.
 	 */
 	bool stack;
-	double worst_thrash; /* 0: as calibrated */
-	double group_slack;  /* 0: DCUDA's as it is */
-	bool tandem;         /* tandem_cluster.h places, and an application may wait */
+	double worst_thrash; /* 0: the calibrated value */
+	double group_slack;  /* 0: DCUDA's own value */
+	bool tandem;         /* tandem_cluster.h places the applications, and some may wait */
 	/*
-	 * A bound: at every moment the truth places, and moves at no cost, so that all are fastest
-	 * together, under DCUDA's slices if these are set.
+	 * A bound: at every moment applications are placed by the true speeds so that all together
+	 * are fastest, and move at no cost. With `slices` under DCUDA's slices.
 	 */
 	bool truth;
 };
 
 struct td_dcuda_outcome {
 	double overloaded[TD_DCUDA_MACHINE_GPUS], memory_overloaded[TD_DCUDA_MACHINE_GPUS],
-		imbalance; /* parts of the time */
+		imbalance; /* as parts of the time */
 	double slowdown, jain, utilisation, total_s, qos;
 	double active_s, busy_s,
-		idle_s; /* GPU-seconds: with an application, of utilisation, without */
+		/*
+		 * GPU-seconds with an application; used GPU time; GPU-seconds without an
+		 * application.
+		 */
+		idle_s;
 	uint32_t migrations;
 	/* Applications that came when no GPU had the memory for them, within 90 % of its own. */
 	uint32_t without_room;
 };
 
-/* gpu_gib: 0: memory does not matter. Applications by time of arrival. */
+/* Simulates the machine. gpu_gib 0: memory is not limited. Applications are sorted by arrival. */
 struct td_dcuda_outcome td_dcuda_simulate(struct td_dcuda_how how,
 	const struct td_contention *contention, double gpu_gib, struct td_dcuda_machine_app *apps,
 	uint32_t count);

@@ -1,4 +1,4 @@
-/* Orders of loads by seed; see dcuda_seeds.h. */
+/* Judges orders of loads by seed; see dcuda_seeds.h. */
 #include "sim/worlds/dcuda_seeds.h"
 
 #include <math.h>

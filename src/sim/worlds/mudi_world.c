@@ -1,4 +1,4 @@
-/* See mudi_world.h. */
+/* Simulates the world of mudi-sim; see mudi_world.h. */
 #include "sim/worlds/mudi_world.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "sim/scheduler/schedulers.h"
 
 #define LONGEST_S (200 * 3600.)
-#define HORIZON_S (30 * 86400.) /* what is not done by then counts with that time */
+#define HORIZON_S (30 * 86400.) /* tasks that are not done by then count with this time */
 
 const struct td_mudi_variant td_mudi_variants[TD_MUDI_VARIANTS] = {{"fitted", {false, 1}},
 	{"proportional", {true, 1}}, {"doubled", {false, 2}}, {"halved", {false, 0.5}}};
@@ -63,7 +63,7 @@ static void make_tasks(struct td_mudi_world *w, uint32_t seed, double crowd)
 	uint32_t first = 0, last = w->trace->count;
 	double from_s;
 
-	/* Days 20 to 99; the seeds' stretches lie one after the other. */
+	/* Days 20 to 99. The parts of the seeds follow each other. */
 	while (first < last && w->trace->jobs[first].submit_s < 20 * 86400.)
 		first++;
 	first += (seed - 1) * TD_MUDI_TASKS % (last - first - w->task_count);
@@ -96,8 +96,8 @@ static void make_services(struct td_mudi_world *w, uint32_t seed, double load)
 }
 
 /*
- * No table has the memory of tasks and services: these are declared, by what such models take in
- * these frameworks.
+ * No table has the memory of tasks and services. These values are declared, by what such models use
+ * in these frameworks.
  */
 static const double task_gib[TD_ZOO_TASKS] = {9, 7, 26, 4, 12, 14, 27, 32, 16};
 static const struct {
@@ -105,8 +105,8 @@ static const struct {
 } service_needs[TD_ZOO_SERVICES] = {{2.5, 50}, {2.5, 60}, {3, 90}, {3, 120}, {2.5, 80}, {3, 90}};
 
 #define GPU_GIB      40
-#define LINK_BYTES_S 20e9 /* of PCIe 4.0 x16, pinned */
-#define HOST_COST    1.   /* see td_spilled_speed(): memory that is touched once an iteration */
+#define LINK_BYTES_S 20e9 /* PCIe 4.0 x16, pinned memory */
+#define HOST_COST    1.   /* see td_spilled_speed(): memory that each iteration touches once */
 
 static void need_memory(struct td_mudi_world *w, bool memory)
 {
@@ -223,7 +223,7 @@ static int simulate(struct td_mudi_world *w, const struct td_mudi_setting *setti
 	return 0;
 }
 
-/* One setting's simulations, a task for each seed and policy. */
+/* The simulations of one setting: a task for each seed and policy. */
 struct batch {
 	struct td_mudi_world *w;
 	const struct td_mudi_setting *setting;
@@ -242,7 +242,7 @@ static int run_task(void *arg, uint32_t index, void *ret, struct td_err *err)
 	return simulate(batch->w, batch->setting, policy, seed, ret, err);
 }
 
-/* Adds one policy's results of a part. */
+/* Adds the results of one policy. */
 static void take(struct td_mudi_outcome *of, const struct td_mudi_outcome *part, int policy)
 {
 	of->ct_s[policy] = part->ct_s[policy];
@@ -280,7 +280,7 @@ static int run_batch(struct td_experiment_run *run, struct batch *batch,
 int td_mudi_run(struct td_experiment_run *run, struct td_mudi_world *w,
 	const struct td_mudi_setting *setting, struct td_mudi_outcome *ret, struct td_err *err)
 {
-	/* The systems first. */
+	/* The systems come first, then the bounds. */
 	static const int policies[TD_MUDI_POLICIES] = {TD_MUDI_GSLICE, TD_MUDI_GPULETS,
 		TD_MUDI_MUXFLOW, TD_MUDI_ITSELF, TD_MUDI_TANDEM, TD_MUDI_BOUND, TD_MUDI_TRUTH,
 		TD_MUDI_EXACT};

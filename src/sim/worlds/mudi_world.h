@@ -60,47 +60,56 @@ struct td_mudi_world {
 	struct td_sim_job tasks[TD_MUDI_TASKS];
 	uint32_t task_count;
 	const struct td_trace *trace;
-	/* jobs of the trace by class */
+	/* The trace's jobs by class. */
 	uint32_t *pools[TD_MUDI_CLASSES], pool_counts[TD_MUDI_CLASSES];
 };
 
 struct td_mudi_setting {
 	int variant;
-	double load, crowd; /* of the services' rates; of the arrivals */
-	bool memory;        /* GPUs have 40 GiB, and everybody needs some of it */
-	bool unbounded;     /* without the bounds */
+	double load, crowd; /* factors on the services' rates and on the arrivals */
+	bool memory;        /* GPUs have 40 GiB, and tasks and services need memory */
+	bool unbounded;     /* does not run the bounds */
 };
 
-/* The outcome of a run, for each policy. */
+/* The results of a run, for each policy. */
 struct td_mudi_outcome {
 	double ct_s[TD_MUDI_ALL]; /* mean completion time */
-	double late[TD_MUDI_ALL]; /* part of the services' time, in % */
+	/* Part of the services' time in which P99 exceeded the objective, in %. */
+	double late[TD_MUDI_ALL];
 	double late_s[TD_MUDI_ALL],
-		late_beside[TD_MUDI_ALL]; /* in s of a service; of the time with tasks, in % */
-	double together[TD_MUDI_ALL];     /* tasks on a GPU that has any, mean over its time */
+		/* In seconds of a service, and as part of the time with tasks, in %. */
+		late_beside[TD_MUDI_ALL];
+	double together[TD_MUDI_ALL]; /* mean number of tasks on a GPU that has any */
 	double makespan_s[TD_MUDI_ALL];
 	/*
-	 * Training memory on the host: part of the time with tasks, in %; the same beside each kind
-	 * of service; times per task and hour; a transfer's mean.
+	 * Training memory on the host. swapped: part of the time with tasks, in %; by_kind: the
+	 * same beside each kind of service; swaps_per_h: per task and hour; transfer_ms: mean of a
+	 * transfer.
 	 */
 	double swapped[TD_MUDI_ALL], by_kind[TD_MUDI_ALL][TD_ZOO_SERVICES];
 	double swaps_per_h[TD_MUDI_ALL], transfer_ms[TD_MUDI_ALL];
-	double iterations;          /* Mudi's, of a tuning */
-	double moves, repartitions; /* tandem's */
+	double iterations;          /* Mudi's iterations per tuning */
+	double moves, repartitions; /* counts of tandem */
 	double unfinished;
 };
 
-/* The trace's jobs of one GPU by class. -ENOENT: a class has none. */
+/* Sorts the trace's jobs of one GPU by class. Returns 0; -ENOENT: a class has none. */
 int td_mudi_pools(struct td_mudi_world *w, struct td_err *err);
 
-/* Runs one setting under all of TD_MUDI_POLICIES, or under the systems alone; ret: of each seed. */
+/*
+ * Runs one setting under all of TD_MUDI_POLICIES, or with `unbounded` under the systems alone. ret
+ * has an entry for each seed.
+ */
 int td_mudi_run(struct td_experiment_run *run, struct td_mudi_world *w,
 	const struct td_mudi_setting *setting, struct td_mudi_outcome *ret, struct td_err *err);
 
-/* Fig. 17: its three systems, with memory. */
+/* Runs the three systems of Fig. 17, with memory. */
 int td_mudi_run_more(struct td_experiment_run *run, struct td_mudi_world *w, int variant,
 	struct td_mudi_outcome *ret, struct td_err *err);
 
-/* Fig. 15, of two loads and all seeds: Mudi's violations rise slowest in every seed, or not. */
+/*
+ * Adds the row of Fig. 15 from two loads and all seeds: whether Mudi's violations grow least in
+ * every seed.
+ */
 void td_mudi_put_loads(struct td_experiment_run *run, enum td_variant variant,
 	const struct td_mudi_outcome *low, const struct td_mudi_outcome *high);

@@ -1,5 +1,5 @@
 /*
- * The inputs of the world of MuxFlow's experiments: services, kinds of jobs and a trace; see
+ * Makes the inputs of the world of MuxFlow's experiments: services, kinds of jobs and a trace; see
  * muxflow_world.h.
  */
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "sim/worlds/muxflow_world.h"
 
 #define WORK_S (7200 * 3600.)
-#define SERIAL 0.63 /* of all: the median of MISO's curves */
+#define SERIAL 0.63 /* serial part of all jobs: the median of MISO's curves */
 
 int td_mux_read_services(struct td_mux_world *w, const char *data, struct td_err *err)
 {

@@ -1,4 +1,4 @@
-/* The world of MuxFlow's experiments; see muxflow_world.h. */
+/* Simulates the world of MuxFlow's experiments; see muxflow_world.h. */
 #include "sim/worlds/muxflow_world.h"
 
 #include <errno.h>
@@ -13,14 +13,14 @@
 
 #define BINS         TD_MUX_BINS
 #define STEP_S       300.
-#define MATCH_STEPS  3 /* "every 15 minutes" */
+#define MATCH_STEPS  3 /* matching "every 15 minutes", in steps */
 #define END_S        (10 * 86400.)
-#define MOVE_S       30. /* checkpoint and start elsewhere */
+#define MOVE_S       30. /* cost of a checkpoint and of starting elsewhere */
 #define NONE         UINT32_MAX
 #define NOISE        0.05
-#define PRICE_ROUNDS 6 /* the last interval's prices are where they begin */
+#define PRICE_ROUNDS 6 /* rounds that improve the last interval's prices */
 
-/* Part of the time in which service g is busy alone. */
+/* Returns the part of the time in which service g is busy alone. */
 static double activity(const struct td_mux_world *w, uint32_t g, double now_s)
 {
 	double rate = 20 + 170 * (0.5 - 0.5 * cos(2 * M_PI * (now_s / 86400 + w->phases[g])));
@@ -28,13 +28,16 @@ static double activity(const struct td_mux_world *w, uint32_t g, double now_s)
 	return fmin(0.85, rate * w->service_s[g % TD_MUX_SERVICES]);
 }
 
-/* SM activity that a monitor shows, of the use of a GPU's time. */
+/* Returns the SM activity per used GPU time that a monitor shows. */
 static double activity_of_use(enum td_mux_how how)
 {
 	return how == TD_MUX_ALL_ACTIVE ? 1 : TD_MUXFLOW_ACTIVITY;
 }
 
-/* "assign the SM percentage according to the SM activity of online workloads" (MuxFlow 4.3). */
+/*
+ * Returns the share of a job's SMs: "assign the SM percentage according to the SM activity of
+ * online workloads" (MuxFlow 4.3).
+ */
 static uint32_t share_ppm(enum td_mux_how how, double busy)
 {
 	if (how == TD_MUX_NO_SHARE || how == TD_MUX_NO_BOTH)
@@ -43,7 +46,7 @@ static uint32_t share_ppm(enum td_mux_how how, double busy)
 		&td_dynamic_sm_default, (uint32_t)(activity_of_use(how) * busy * 1e6));
 }
 
-/* Speeds of a service, while it is busy, and of the job beside it. */
+/* Computes the speeds of a service, while it is busy, and of the job beside it. */
 static void speeds_of(const struct td_mux_world *w, uint32_t service, uint32_t kind, double busy,
 	double own_share, double share, double duty, double ret[2])
 {
@@ -57,7 +60,9 @@ static void speeds_of(const struct td_mux_world *w, uint32_t service, uint32_t k
 	ret[0] /= pair[0].duty;
 }
 
-/* Mean latency of M/D/1 under a slowdown, of 1 = alone. */
+/*
+ * Returns the mean latency of an M/D/1 queue under a slowdown, relative to that without slowdown.
+ */
 static double latency_factor(double busy, double slowdown)
 {
 	double alone = 1 + busy / (2 * (1 - busy)), load = fmin(0.99, busy * slowdown);
@@ -65,7 +70,7 @@ static double latency_factor(double busy, double slowdown)
 	return slowdown * (1 + load / (2 * (1 - load))) / alone;
 }
 
-/* Computes the result of a service's dry run alone: the time of a request over the share. */
+/* Fits the curve of a service's run alone: the time of a request over the share. */
 static void profile_alone(
 	const struct td_mux_world *w, uint32_t service, double alone_s, struct td_curve *ret)
 {
@@ -86,8 +91,8 @@ static void profile_alone(
 }
 
 /*
- * Divides a GPU by tandem's split: the objective is the guard, a batch is one request. The
- * resulting share of the service is remembered for its kind of company.
+ * Divides a GPU by tandem's split, with the guard as the objective and a batch of one request.
+ * Remembers the factor found for this service and kind of job.
  */
 static void split_gpu(struct td_mux_world *w, uint32_t g, uint32_t kind, double busy,
 	double *ret_speed, double *ret_slowdown)
@@ -115,8 +120,8 @@ static void split_gpu(struct td_mux_world *w, uint32_t g, uint32_t kind, double 
 }
 
 /*
- * Finds the longest duty within the guard for each of some shares, by halving, and of these the one
- * that is best for the job.
+ * Finds the longest duty within the guard for each of some shares, by bisection, and takes the
+ * share and duty with which the job is fastest.
  */
 static void find_guarded(const struct td_mux_world *w, uint32_t service, uint32_t kind, double busy,
 	double *ret_speed, double *ret_slowdown)
@@ -161,7 +166,7 @@ static void guard_gpu(struct td_mux_world *w, uint32_t g, uint32_t kind, double 
 	*ret_slowdown = w->guarded[service][kind][step].slowdown;
 }
 
-/* MuxFlow's controller until it has settled: speeds of the service and of the job. */
+/* Steps MuxFlow's controller until it has settled. Returns the speeds of service and job. */
 static void control_gpu(const struct td_mux_world *w, struct td_muxflow_gpu *gpu, uint32_t service,
 	uint32_t kind, double busy, double now_s, double ret_speeds[2])
 {
@@ -195,7 +200,7 @@ double td_mux_most_fixed(struct td_mux_world *w)
 	return least_s > 0 ? work_s / least_s : 0;
 }
 
-/* Factor of a service's latency beside a kind of job under MuxFlow's share. */
+/* Returns the factor of a service's latency beside a kind of job under MuxFlow's share. */
 static double hurt(struct td_mux_world *w, uint32_t service, uint32_t kind, double busy)
 {
 	uint32_t step = (uint32_t)(busy * TD_MUX_FINE);
@@ -254,7 +259,7 @@ double td_mux_least_cost(const double (*costs)[TD_MUX_OFFLINE], uint32_t gpus,
 	return most;
 }
 
-/* Returns the requests of the busiest GPUs, as many as there are jobs. */
+/* Returns the requests per second of the busiest GPUs, as many GPUs as there are jobs. */
 static double most_requests(const struct td_mux_world *w, double now_s, const uint32_t *counts)
 {
 	struct td_mux_choice busiest[TD_MUX_GPUS];
@@ -272,7 +277,7 @@ static double most_requests(const struct td_mux_world *w, double now_s, const ui
 }
 
 /*
- * Adds a bound that no matching beats: as many jobs of each kind as now, but on those GPUs where
+ * Adds a bound that no matching beats. It puts as many jobs of each kind as now on those GPUs where
  * MuxFlow's shares leave the services' latency least above the guard. If the sum over a run is
  * positive, no choice of GPUs would have kept the mean within the guard.
  */
@@ -295,7 +300,7 @@ static void add_least(struct td_mux_world *w, double now_s, struct td_mux_outcom
 	out->most_requests += most_requests(w, now_s, counts);
 }
 
-/* Computes one interval of a GPU with a job: the job's speed, the service's slowdown. */
+/* Computes one interval of a GPU with a job: the job's speed and the service's slowdown. */
 static void share_gpu(struct td_mux_world *w, uint32_t g, uint32_t kind, double now_s,
 	double *ret_speed, double *ret_slowdown)
 {
@@ -328,7 +333,7 @@ static void share_gpu(struct td_mux_world *w, uint32_t g, uint32_t kind, double 
 	*ret_speed = speeds[1];
 }
 
-/* --- the predictor: features of a dry run, never the numbers of the truth --- */
+/* --- the predictor: it gets what a run alone shows, never the numbers of the truth --- */
 
 static struct td_muxflow_profile profile_of(double demand, double busy, double alone_s)
 {
@@ -337,7 +342,7 @@ static struct td_muxflow_profile profile_of(double demand, double busy, double a
 	return (struct td_muxflow_profile){used, TD_MUXFLOW_ACTIVITY * used, 0.5 * used, alone_s};
 }
 
-/* Draws one dry run: a service at some load, a kind of job. Returns the job's true speed. */
+/* Draws one sample: a service at some load, and a kind of job. Returns the job's true speed. */
 double td_mux_draw_sample(const struct td_mux_world *w, uint64_t *state, double *ret_x)
 {
 	uint32_t service = td_random_below(state, TD_MUX_SERVICES);
@@ -386,7 +391,7 @@ static void assign(struct td_mux_world *w, uint32_t job, uint32_t gpu, double no
 	w->jobs[job].gpu = gpu;
 }
 
-/* First come first served: onto the least busy GPU without a job, or any. */
+/* Places waiting jobs in order of arrival, each on a random GPU that has no job. */
 static void place_fifo(
 	struct td_mux_world *w, uint32_t arrived, double now_s, struct td_mux_outcome *out)
 {
@@ -408,8 +413,8 @@ static void place_fifo(
 }
 
 /*
- * Runs Algorithm 1 with the true effects of pairs instead of the predictor. rows: of each service
- * and bin of activity, or NONE.
+ * Runs Algorithm 1 with the true effects of pairs instead of the predictor. rows has the row of
+ * each service and bin of activity, or NONE.
  */
 static int match_by_truth(const struct td_mux_world *w, struct td_mux_matching *m,
 	const struct td_muxflow_cluster *cluster, const uint32_t *rows, const uint32_t *columns,
@@ -439,8 +444,8 @@ static int match_by_truth(const struct td_mux_world *w, struct td_mux_matching *
 }
 
 /*
- * Runs Algorithm 1 on kinds: services by activity, jobs by kind. A job that stays beside the same
- * kind keeps its GPU.
+ * Runs Algorithm 1 on kinds: services by activity, and jobs by kind. A job that the matching leaves
+ * beside the same kind of service keeps its GPU.
  */
 static int place_matched(struct td_mux_world *w, struct td_mux_matching *m, uint32_t arrived,
 	double now_s, struct td_mux_outcome *out)
@@ -502,7 +507,7 @@ static int place_matched(struct td_mux_world *w, struct td_mux_matching *m, uint
 		next[row] = at;
 		at += online_counts[row];
 	}
-	/* Sets the wanted kind of each GPU; jobs whose kind is wanted in their row stay first. */
+	/* Sets the wanted kind of each GPU. Jobs whose kind is wanted where they are come first. */
 	for (uint32_t g = 0; g < TD_MUX_GPUS; g++)
 		want[g] = NONE;
 	for (int stay = 1; stay >= 0; stay--) {
