@@ -165,7 +165,7 @@ int td_sim_close(FILE *file, const char *dir, const char *name, struct td_err *e
 		number = errno;
 	if (name_part(&part, dir, name))
 		return file_error(dir, name, ENAMETOOLONG, err);
-	/* fits, because the path of the incomplete file is longer. */
+	/* This fits, because the path of the incomplete file is longer. */
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	if (!number && rename(part, path))
 		number = errno;
