@@ -187,6 +187,7 @@ struct td_client_view {
 	uint64_t p99_ns;                  /* 99th percentile of the same latency */
 	uint64_t objective_ns;            /* the objective of p99_ns */
 	uint32_t batch;                   /* the batch that it runs with */
+	uint32_t batch_max;               /* the largest batch that it can run with */
 	const struct td_profile *profile; /* NULL: there is none */
 };
 

@@ -46,16 +46,25 @@ static uint32_t largest_batch(const struct td_mudi_service *service)
 	return service->batch_max < most ? service->batch_max : most;
 }
 
-/* Lists the batches that hold the objective with this share. Returns their number. */
-static uint32_t list_candidates(const struct td_mudi_service *service,
-	const double layers[TD_MUDI_LAYERS], struct td_slo slo, double share, uint32_t *batches)
+static uint32_t largest_batch_of(
+	const struct td_mudi_device *device, const struct td_mudi_service *service)
 {
-	uint32_t n = 0;
+	uint32_t most = largest_batch(service);
 
-	for (slo.batch = least_batch(service); slo.batch <= largest_batch(service); slo.batch++) {
+	return device->batch_max && device->batch_max < most ? device->batch_max : most;
+}
+
+/* Lists the batches that hold the objective with the device's share. Returns their number. */
+static uint32_t list_candidates(const struct td_mudi_device *device,
+	const struct td_mudi_service *service, const double layers[TD_MUDI_LAYERS],
+	struct td_slo slo, uint32_t *batches)
+{
+	uint32_t n = 0, most = largest_batch_of(device, service);
+
+	for (slo.batch = least_batch(service); slo.batch <= most; slo.batch++) {
 		struct td_curve curve = td_mudi_curve(service, layers, slo.batch);
 
-		if (holds(&slo, &curve, share))
+		if (holds(&slo, &curve, device->share))
 			batches[n++] = slo.batch;
 	}
 	return n;
@@ -80,7 +89,7 @@ static bool search(struct td_mudi_device *device, const struct td_mudi_service *
 
 	device->share =
 		device->share_fixed > 0 ? device->share_fixed : fmin(share, TD_MUDI_SHARE_MAX);
-	count = list_candidates(service, layers, within_margin(device), device->share, batches);
+	count = list_candidates(device, service, layers, within_margin(device), batches);
 	device->paused = td_batch_tuner_init(&device->tuner, batches, count, device->share,
 				 TD_MUDI_ITERATIONS) != 0;
 	device->batch = td_batch_tuner_propose(&device->tuner);
@@ -130,6 +139,20 @@ void td_mudi_miss(struct td_mudi_device *device, const struct td_mudi_service *s
 
 	device->margin = (device->margin > 0 ? device->margin : 1) * MARGIN_STEP;
 	td_mudi_begin(device, service, layers, &slo);
+}
+
+bool td_mudi_recover(struct td_mudi_device *device, const struct td_mudi_service *service,
+	const double layers[TD_MUDI_LAYERS])
+{
+	const struct td_slo slo = device->slo;
+	double margin = device->margin / MARGIN_STEP;
+
+	if (!(device->margin > 0))
+		return false;
+	/* 1 up to rounding is no margin. */
+	device->margin = margin < (1 + MARGIN_STEP) / 2 ? margin : 0;
+	td_mudi_begin(device, service, layers, &slo);
+	return true;
 }
 
 bool td_mudi_fits(const struct td_mudi_service *service, const double layers[TD_MUDI_LAYERS],

@@ -65,6 +65,8 @@ struct td_mudi_device {
 	double margin;
 	/* The share that the service was started with and keeps; 0: it can get another one. */
 	double share_fixed;
+	/* The largest batch that the service can run with; 0: what the curves hold for. */
+	uint32_t batch_max;
 	bool paused, tuned, keeps_share;
 };
 
@@ -83,6 +85,13 @@ void td_mudi_rescale(struct td_mudi_device *device, const struct td_mudi_service
 
 /* Starts a tuning for a smaller part of the objective, because the objective was missed. */
 void td_mudi_miss(struct td_mudi_device *device, const struct td_mudi_service *service,
+	const double layers[TD_MUDI_LAYERS]);
+
+/*
+ * The objective has been held for long: takes back one miss and starts a tuning. False: there was
+ * none. The caller says how long is long.
+ */
+bool td_mudi_recover(struct td_mudi_device *device, const struct td_mudi_service *service,
 	const double layers[TD_MUDI_LAYERS]);
 
 /* Tells whether, by the curves, some batch holds the objective beside such a task. */

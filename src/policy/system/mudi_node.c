@@ -4,7 +4,8 @@
  * - When the tasks have changed, a tuning begins for the sum of their layers (5.5).
  * - When the rate has moved by half, a tuning begins from the batch in force.
  * - When P99 exceeds the objective ten seconds after a tuning, one begins for less of the
- *   objective.
+ *   objective. A miss is taken back after a minute without another one. Each further miss doubles
+ *   that time, so that a lasting error of the curves is tried again ever more rarely.
  * - When the first task has finished a step under the present batch, the tuner observes it.
  * - The service gets batch and share as tuned. If no batch holds the objective, training is paused.
  *
@@ -25,11 +26,15 @@
 #include "policy/system/mudi.h"
 
 #define P99_WINDOW_NS 10000000000ull
+#define CALM_NS       60000000000ull
+#define CALM_MAX_NS   3600000000000ull
 
 struct gpu {
 	struct td_mudi_device device;
 	uint64_t key; /* hash of the service and the tasks of the last tuning; 0: none */
 	uint64_t steps, tuned_ns;
+	/* After which time without a miss one is taken back, and since when it counts. */
+	uint64_t calm_ns, calm_since_ns;
 	bool skip;
 };
 
@@ -87,6 +92,20 @@ static bool is_missed(const struct gpu *gpu, const struct td_client_view *client
 	       client->p99_ns > client->objective_ns;
 }
 
+/* When a miss is to be taken back; TD_NEVER: there is none. */
+static uint64_t recovers_ns(const struct gpu *gpu)
+{
+	return gpu->device.margin > 0 ? gpu->calm_since_ns + gpu->calm_ns : TD_NEVER;
+}
+
+static void note_miss(struct gpu *gpu, uint64_t now_ns)
+{
+	uint64_t longer_ns = 2 * gpu->calm_ns < CALM_MAX_NS ? 2 * gpu->calm_ns : CALM_MAX_NS;
+
+	gpu->calm_ns = gpu->calm_ns ? longer_ns : CALM_NS;
+	gpu->calm_since_ns = now_ns;
+}
+
 static void tune(struct gpu *gpu, const struct td_colocation *here, const struct td_view *view,
 	const struct td_mudi_service *service, uint64_t now_ns)
 {
@@ -99,6 +118,7 @@ static void tune(struct gpu *gpu, const struct td_colocation *here, const struct
 	if (gpu->key != key || slo.objective_s < gpu->device.slo.objective_s ||
 		slo.objective_s > gpu->device.slo.objective_s) {
 		gpu->device.margin = 0;
+		gpu->calm_ns = 0;
 		td_mudi_begin(&gpu->device, service, layers, &slo);
 		gpu->key = key;
 		restart(gpu, task, now_ns);
@@ -111,6 +131,12 @@ static void tune(struct gpu *gpu, const struct td_colocation *here, const struct
 	}
 	if (is_missed(gpu, &view->clients[here->service], now_ns)) {
 		td_mudi_miss(&gpu->device, service, layers);
+		note_miss(gpu, now_ns);
+		restart(gpu, task, now_ns);
+		return;
+	}
+	if (now_ns >= recovers_ns(gpu) && td_mudi_recover(&gpu->device, service, layers)) {
+		gpu->calm_since_ns = now_ns;
 		restart(gpu, task, now_ns);
 		return;
 	}
@@ -190,6 +216,7 @@ static void decide_gpu(
 		gpu->key = 0;
 		return;
 	}
+	gpu->device.batch_max = client->batch_max;
 	tune(gpu, here, view, service, now_ns);
 	here->paused = gpu->device.paused;
 	here->share_ppm = here->paused ? 0 : to_ppm(gpu->device.share);
@@ -206,6 +233,9 @@ static void mudi_step(void *state, const struct td_policy_options *options,
 	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++)
 		decide_gpu(&mudi->gpus[gpu], &mudi->colocations[gpu], view, now_ns);
 	td_colocate_grant(mudi->colocations, view, plan);
+	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++)
+		if (mudi->gpus[gpu].key && recovers_ns(&mudi->gpus[gpu]) < plan->next_wakeup_ns)
+			plan->next_wakeup_ns = recovers_ns(&mudi->gpus[gpu]);
 	for (uint32_t gpu = 0; plan->verdicts && gpu < view->gpu_count; gpu++)
 		plan->verdicts[gpu] = judge(&mudi->colocations[gpu], view);
 }

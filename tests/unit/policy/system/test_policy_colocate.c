@@ -111,6 +111,62 @@ TEST(mudi_tries_only_batches_that_were_measured)
 	CHECK(grant_of(service)->batch >= 20);
 }
 
+TEST(mudi_tries_no_batch_that_the_service_cannot_run)
+{
+	start("mudi", 1);
+	struct td_client_view *service = add_service(),
+			      *task = add(2, 0, TD_CLASS_BESTEFFORT, 4 * GIB);
+
+	service->batch_max = 40;
+	for (int i = 0; i < 40; i++) {
+		step();
+		CHECK(grant_of(service)->batch >= 16 && grant_of(service)->batch <= 40);
+		finish_step(task, 300 * MS - grant_of(service)->batch * MS / 2);
+	}
+	CHECK(grant_of(service)->batch >= 36);
+}
+
+/* Lets it tune to the end, and a P99's window pass. Returns the batch. */
+static uint32_t settle(struct td_client_view *service, struct td_client_view *task)
+{
+	for (int i = 0; i < 60; i++) {
+		step();
+		finish_step(task, 300 * MS - grant_of(service)->batch * MS / 2);
+	}
+	step();
+	return grant_of(service)->batch;
+}
+
+TEST(a_miss_is_taken_back_after_a_calm_time_which_each_miss_doubles)
+{
+	start("mudi", 1);
+	struct td_client_view *service = add_service(),
+			      *task = add(2, 0, TD_CLASS_BESTEFFORT, 4 * GIB);
+	uint32_t before = settle(service, task), after;
+	uint64_t missed_ns;
+
+	CHECK_EQ(node.plan.next_wakeup_ns, TD_NEVER);
+	for (uint64_t calm_s = 60; calm_s <= 240; calm_s *= 2) {
+		node.now += 11000 * MS;
+		service->p99_ns = 210 * MS;
+		step();
+		missed_ns = node.now;
+		service->p99_ns = 50 * MS;
+		CHECK_EQ(node.plan.next_wakeup_ns, missed_ns + calm_s * 1000 * MS);
+		after = settle(service, task);
+		CHECK(node.now < node.plan.next_wakeup_ns);
+		/* Nine tenths of the objective hold smaller batches only. */
+		CHECK(after <= before - 10);
+		node.now = node.plan.next_wakeup_ns - 1;
+		step();
+		CHECK_EQ(grant_of(service)->batch, after);
+		node.now++;
+		step();
+		CHECK(settle(service, task) >= before - 2);
+		CHECK_EQ(node.plan.next_wakeup_ns, TD_NEVER);
+	}
+}
+
 TEST(mudi_runs_three_tasks_beside_a_service_and_none_beside_an_unknown_one)
 {
 	start("mudi", 1);
