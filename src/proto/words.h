@@ -13,6 +13,9 @@
 #define TD_CLIENT_MAX 1024 /* per node; one client = one process on one GPU */
 
 #define TD_PPM   1000000u
+
+/* The largest batch of a service. */
+#define TD_SERVICE_BATCH_MAX 65536u
 #define TD_NEVER UINT64_MAX
 
 enum td_class {

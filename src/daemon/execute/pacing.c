@@ -5,6 +5,7 @@
 #include "base/time.h"
 #include "daemon/model/job.h"
 #include "daemon/model/node.h"
+#include "daemon/model/service.h"
 #include "daemon/node/metering.h"
 
 static bool uses_gpu_of(const struct td_process *a, const struct td_process *b)
@@ -34,6 +35,16 @@ static bool has_rivals(const struct td_node *node, const struct td_process *proc
 	return false;
 }
 
+/* A batch that was set by hand goes before the plan's; neither is more than the service can do. */
+static uint32_t batch_of(const struct td_process *process, const struct td_grant *grant)
+{
+	uint32_t batch = process->job->settings.batch;
+	uint32_t most = process->service ? process->service->batch_max : 0;
+
+	batch = batch ? batch : grant->batch;
+	return most && batch > most ? most : batch;
+}
+
 /* The plan's, and no more than what the job was given by hand. */
 struct td_pacing td_node_pacing(
 	const struct td_node *node, const struct td_process *process, const struct td_grant *grant)
@@ -43,7 +54,7 @@ struct td_pacing td_node_pacing(
 		.steps = grant->steps,
 		.long_ns = grant->long_ns,
 		.long_every_ns = grant->long_every_ns,
-		.batch = grant->batch,
+		.batch = batch_of(process, grant),
 		.hold_new = grant->hold_new,
 		.detect = grant->steps && !(process->steps.count && !process->steps.unit)};
 	uint32_t cap = process->job->settings.duty_ppm;

@@ -60,6 +60,7 @@ void td_show_service(const struct td_service *service, struct td_client_view *vi
 	view->p99_ns = service->p99_ns;
 	view->objective_ns = service->objective_ns;
 	view->batch = service->batch;
+	view->batch_max = service->batch_max;
 }
 
 /* Policies act on the activity of a GPU. So it is shown where it is asked for. */

@@ -88,6 +88,7 @@ enum setting {
 	MEM_SOFT,
 	DUTY,
 	SLACK,
+	BATCH,
 	PAUSED,
 	SETTING_N,
 };
@@ -104,6 +105,7 @@ static const struct {
 		"the most of that on the GPU itself: the rest lies on the host, or none"},
 	[DUTY] = {"duty", "share", "the most of a GPU's time for each of its processes, or none"},
 	[SLACK] = {"slack", "share", "guaranteed: by how much its steps may take longer, or none"},
+	[BATCH] = {"batch", "", "a service: the batch that it is to run with, or none"},
 	[PAUSED] = {"paused", "on|off", "on: it may not use a GPU"},
 };
 
@@ -111,6 +113,14 @@ static void format_share(uint32_t ppm, char *buf, size_t len)
 {
 	if (ppm)
 		snprintf(buf, len, "%g%%", ppm / 1e4);
+	else
+		snprintf(buf, len, "none");
+}
+
+static void format_batch(uint32_t batch, char *buf, size_t len)
+{
+	if (batch)
+		snprintf(buf, len, "%u", batch);
 	else
 		snprintf(buf, len, "none");
 }
@@ -131,6 +141,7 @@ static void format_setting(
 		break;
 	case DUTY: format_share(settings->duty_ppm, buf, len); break;
 	case SLACK: format_share(settings->slack_ppm, buf, len); break;
+	case BATCH: format_batch(settings->batch, buf, len); break;
 	case PAUSED: snprintf(buf, len, "%s", settings->paused ? "on" : "off"); break;
 	case SETTING_N: break;
 	}
@@ -145,6 +156,16 @@ bool td_job_row(const struct td_job_settings *settings, size_t i, struct td_opti
 		.help = settings_table[i].help};
 	format_setting(settings, (enum setting)i, ret->value, sizeof(ret->value));
 	return true;
+}
+
+static int set_batch(uint32_t *batch, const char *value, struct td_err *err)
+{
+	uint64_t count = 0;
+
+	if (strcmp(value, "none") && td_parse_u64(value, 1, TD_SERVICE_BATCH_MAX, &count, NULL))
+		return td_err_expected(err, -EINVAL, value, "1 to 65536, or none");
+	*batch = (uint32_t)count;
+	return 0;
 }
 
 /* Said by hand it is meant to stay. */
@@ -172,6 +193,7 @@ static int set_setting(struct td_job_settings *settings, enum setting setting, c
 	case SLACK:
 		return set_share(&settings->slack_ppm, value, td_parse_slack,
 			TD_EXPECTED_SLACK ", or none", err);
+	case BATCH: return set_batch(&settings->batch, value, err);
 	case PAUSED: return td_parse_bool(value, &settings->paused, err);
 	case SETTING_N: break;
 	}
@@ -283,6 +305,7 @@ struct td_job *td_job_join(
 	(void)set_limit(&job->settings.mem_soft, hello->mem_soft, NULL);
 	job->settings.duty_ppm = hello->duty_ppm < TD_PPM ? hello->duty_ppm : 0;
 	job->settings.slack_ppm = hello->slack_ppm < TD_PPM ? hello->slack_ppm : TD_PPM;
+	job->settings.batch = hello->batch <= TD_SERVICE_BATCH_MAX ? hello->batch : 0;
 	arrive(node, job, hello->arrived_ns, now_ns);
 	return job;
 }

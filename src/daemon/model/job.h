@@ -36,6 +36,7 @@ struct td_job_settings {
 	uint32_t duty_ppm; /* the most of a GPU's time; 0: no bound */
 	/* How much longer its steps may take than alone; 0: the policy decides. */
 	uint32_t slack_ppm;
+	uint32_t batch; /* that a service is to run with; 0: the policy decides */
 };
 
 struct td_job {

@@ -24,6 +24,7 @@ void td_job_tell(struct td_node *node, const struct td_job *job)
 	msg.settings.upgrade = settings->upgrade;
 	msg.settings.duty_ppm = settings->duty_ppm;
 	msg.settings.slack_ppm = settings->slack_ppm;
+	msg.settings.batch = settings->batch;
 	snprintf(msg.settings.mem, sizeof(msg.settings.mem), "%s", settings->mem);
 	snprintf(msg.settings.mem_soft, sizeof(msg.settings.mem_soft), "%s", settings->mem_soft);
 	td_list_for_each (it, &job->members) {

@@ -7,13 +7,12 @@
  *
  * Losing the daemon: a private page goes over the gate. Who held goes on holding; who waited waits
  * out a grace time, brings back what memory has room for, and goes on. A daemon that is back is
- * told which of the two we are. One that does not answer HELLO is not lost, it is not let run: we
- * wait for its answer, but go on by ourselves meanwhile, as without one (client.c). One that falls
- * silent later, while a thread waits for it, is left (heartbeat.h), and greeted anew.
+ * told which of the two we are. One that does not answer HELLO is not let run: we wait for it, but
+ * go on meanwhile (client.c). One that falls silent later is left (heartbeat.h), and greeted anew.
  *
- * WELCOME alone is no proof that a daemon serves us: one that welcomes and then refuses us, again
- * and again, would keep the grace time from ever ending. So the grace time and the back-off go on
- * across such connections, until one of them has brought ATTACHED or has lasted PROVEN_NS.
+ * WELCOME alone is no proof that a daemon serves us: one that then refuses us again and again would
+ * keep the grace time from ending. So it and the back-off go on across such connections, until one
+ * has brought ATTACHED or has lasted PROVEN_NS.
  */
 #include "preload/agent/agent.h"
 #include "preload/base/agent_calls.h"
@@ -58,10 +57,7 @@
 #define BACKOFF_MAX_NS (2 * TD_NS_PER_S)
 #define HANDSHAKE_NS   (5 * TD_NS_PER_S)
 #define PROVEN_NS      (5 * TD_NS_PER_S)
-/*
- * Longer than the agent waits for a daemon, which then says so; this is for one that is not let
- * run.
- */
+/* Longer than the agent waits for a daemon: it is for an agent that is not let run. */
 #define INTRODUCE_MAX_NS (2 * HANDSHAKE_NS)
 #define JITTER_NS        (250 * TD_NS_PER_MS)
 #define RECHECK_NS       (200 * TD_NS_PER_MS)
@@ -247,6 +243,7 @@ static void greet(uint64_t now_ns)
 	msg.hello.abi = TD_PAGES_ABI;
 	msg.hello.duty_ppm = td_settings.duty_ppm;
 	msg.hello.slack_ppm = td_settings.slack_ppm;
+	msg.hello.batch = td_settings.batch;
 	memcpy(msg.hello.mem, td_settings.mem, sizeof(td_settings.mem));
 	memcpy(msg.hello.mem_soft, td_settings.mem_soft, sizeof(td_settings.mem_soft));
 	msg.hello.arrived_ns = self.arrived_ns;
@@ -306,6 +303,7 @@ static void settings(const struct td_msg_settings *msg)
 	td_settings.upgrade = msg->upgrade;
 	td_settings.duty_ppm = msg->duty_ppm;
 	td_settings.slack_ppm = msg->slack_ppm;
+	td_settings.batch = msg->batch;
 	snprintf(td_settings.mem, sizeof(td_settings.mem), "%.31s", msg->mem);
 	snprintf(td_settings.mem_soft, sizeof(td_settings.mem_soft), "%.31s", msg->mem_soft);
 }
@@ -536,8 +534,8 @@ static void send_service(void)
 static uint64_t step(uint64_t now_ns)
 {
 	uint64_t next_ns = now_ns + METER_EVERY_NS;
-	unsigned gpus;
 	bool meter = now_ns >= self.metered_ns + METER_EVERY_NS;
+	unsigned gpus;
 
 	self.frozen = td_exit_step(self.state == STATE_UP ? send_msg : NULL);
 	if (self.frozen)

@@ -27,6 +27,7 @@ struct td_settings {
 	uint32_t duty_ppm;      /* TANDEM_DUTY: the most of a GPU's time; 0: no bound */
 	/* TANDEM_SLACK: how much longer its steps may take than alone; 0: not set. */
 	uint32_t slack_ppm;
+	uint32_t batch; /* set by hand for a service: told to the next daemon; 0: none */
 	/* TANDEM_LAYERS: of the network that it trains; all 0: not told. */
 	uint32_t layers[TD_LAYER_KINDS];
 	/* TANDEM_MEM, else NVIDIA_GPU_MEMORY_LIMIT: a size or a share; empty: no limit. */

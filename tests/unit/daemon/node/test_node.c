@@ -541,7 +541,7 @@ TEST(a_jobs_settings_are_shown_as_they_are_typed)
 {
 	static const char *const typed[][2] = {{"class", "online"}, {"upgrade", "guaranteed"},
 		{"weight", "7"}, {"mem", "40%"}, {"mem-soft", "30%"}, {"duty", "2.5%"},
-		{"slack", "0.5%"}, {"paused", "on"}};
+		{"slack", "0.5%"}, {"batch", "16"}, {"paused", "on"}};
 	struct td_job_settings settings = {.class = TD_CLASS_BESTEFFORT, .weight = 1};
 	struct td_option_row row;
 	struct td_err err;
@@ -558,7 +558,7 @@ TEST(a_jobs_settings_are_shown_as_they_are_typed)
 	}
 	CHECK(!td_job_row(&settings, i, &row));
 	CHECK_EQ(td_job_set(&settings, "wait", "1", &err), -EINVAL);
-	CHECK(strstr(err.msg, "\"wait\"") && strstr(err.msg, "slack or paused"));
+	CHECK(strstr(err.msg, "\"wait\"") && strstr(err.msg, "batch or paused"));
 }
 
 TEST(switching_the_policy_live_takes_effect)

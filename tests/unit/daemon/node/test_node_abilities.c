@@ -130,6 +130,18 @@ TEST(a_client_has_what_its_backend_can_do)
 	(void)td_node_step(&w.node, w.now);
 	CHECK_EQ(w.node.views[1].has,
 		TD_HAS(STEPS) | TD_HAS(DUTY) | TD_HAS(SERVICE) | TD_HAS(BATCH) | TD_HAS(EVICTION));
+	/* A batch that was set by hand is its own, up to what it can do. */
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "b", "batch", "32", w.now, NULL), 0);
+	(void)td_node_step(&w.node, w.now);
+	CHECK_EQ(b->pacing.batch, 32);
+	b->process->service->batch_max = 24;
+	w.now++;
+	(void)td_node_step(&w.node, w.now);
+	CHECK_EQ(b->pacing.batch, 24);
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "b", "batch", "0", w.now, NULL), -EINVAL);
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "b", "batch", "none", w.now, NULL), 0);
+	(void)td_node_step(&w.node, w.now);
+	CHECK_EQ(b->pacing.batch, 0);
 	msg.service.name[0] = 0;
 	CHECK(td_node_message(&w.node, a->process, &msg, w.now) < 0);
 }
