@@ -63,7 +63,10 @@ static void decode_bulk(struct parser *p, struct statement *s)
 	if (sg_ptx_take(s, "prefetch")) {
 		sg_ptx_take(s, "L2");
 		sg_ptx_take(s, "global");
-		emit_nop(p);
+		if (sg_ptx_operands(p, s, 2 + (has_hint || sg_ptx_take(s, "L2::cache_hint")))) {
+			size = sg_ptx_source(p, &s->operands[1], T_U32);
+			sg_ptx_emit(p, sg_ptx_async_op(ASYNC_BULK_PREFETCH), 0, 0, 0, size);
+		}
 		return;
 	}
 	is_in = sg_ptx_take(s, "mbarrier::complete_tx::bytes");

@@ -70,6 +70,13 @@ HANDLER(copy_bulk_out)
 	return copy_bulk(t, r, i, SPACE_GLOBAL, SPACE_SHARED);
 }
 
+/* Nothing is read that the program could see; the bytes come from DRAM, as there is no L2 here. */
+HANDLER(prefetch_bulk)
+{
+	t->run->result->load_bytes += (uint32_t)r[i->c];
+	return i + 1;
+}
+
 /* The word at a; NULL: the run has ended. Generic addresses that are not shared memory fault. */
 static uint64_t *find_word(struct thread *t, uint64_t *r, const struct insn *i)
 {
@@ -171,6 +178,7 @@ op_fn sg_ptx_async_op(enum async_op op)
 		[ASYNC_COPY] = copy_async,
 		[ASYNC_BULK_IN] = copy_bulk_in,
 		[ASYNC_BULK_OUT] = copy_bulk_out,
+		[ASYNC_BULK_PREFETCH] = prefetch_bulk,
 		[ASYNC_INIT] = barrier_init,
 		[ASYNC_INVALIDATE] = barrier_invalidate,
 		[ASYNC_ARRIVE] = barrier_arrive,

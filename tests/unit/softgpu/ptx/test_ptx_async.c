@@ -229,3 +229,19 @@ TEST(vectors_of_atomics_and_policies)
 	CHECK_EQ(b.result.atomics, 6);
 	bench_deinit(&b);
 }
+
+TEST(a_bulk_prefetch_takes_bandwidth_and_changes_nothing)
+{
+	struct bench b;
+	uint64_t address;
+
+	CHECK_EQ(run_text(&b,
+			 "mov.u32 %r1, 4096; cp.async.bulk.prefetch.L2.global [%rd1], %r1;\n"
+			 "cp.async.bulk.prefetch.L2.global [%rd1], 32;",
+			 &address),
+		0);
+	CHECK_EQ(b.result.load_bytes, 4128);
+	CHECK_EQ(b.result.store_bytes, 0);
+	CHECK_EQ(((int *)bench_host(&b, address))[0], 1);
+	bench_deinit(&b);
+}
