@@ -19,7 +19,9 @@
 #include "base/parse.h"
 #include "base/program.h"
 #include "base/time.h"
+#include "include/tandem/tandem.h"
 #include "occupy/occupy.h"
+#include "occupy/stream.h"
 
 #define EXIT_USAGE 2
 #define IN_FLIGHT  2
@@ -36,7 +38,8 @@ CUresult cuEventSynchronize(CUevent event);
 CUresult cuGetErrorName(CUresult error, const char **name);
 
 struct beside {
-	uint64_t kernel_ns, gap_ns, for_ns, sms, bytes;
+	uint64_t kernel_ns, gap_ns, for_ns, sms, bytes, bandwidth, step;
+	struct stream_kernel stream; /* bandwidth > 0 */
 	const char *count;
 };
 
@@ -47,13 +50,24 @@ struct done {
 
 static const char usage[] =
 	"usage: beside [--kernel TIME] [--sms N] [--gap TIME] [--memory SIZE] [--for TIME]\n"
-	"              [--count FILE]\n"
+	"              [--count FILE] [--bandwidth RATE] [--step N]\n"
 	"Runs kernels of that length on N SMs, one after the other, with a gap before each.\n"
 	"  --kernel TIME (10ms)  --sms N (40)  --gap TIME (0)  --memory SIZE (1Mi)\n"
 	"  --for TIME    how long (10s)\n"
-	"  --count FILE  two 64-bit numbers: kernels that have ended, and starts of the program\n";
+	"  --count FILE  two 64-bit numbers: kernels that have ended, and starts of the program\n"
+	"  --bandwidth RATE  bytes a second that a kernel takes, such as 500g (0)\n"
+	"  --step N      tells tandem that a step has ended after each N kernels (0: none)\n";
 
-enum { OPTION_KERNEL = 256, OPTION_SMS, OPTION_GAP, OPTION_MEMORY, OPTION_FOR, OPTION_COUNT };
+enum {
+	OPTION_KERNEL = 256,
+	OPTION_SMS,
+	OPTION_GAP,
+	OPTION_MEMORY,
+	OPTION_FOR,
+	OPTION_COUNT,
+	OPTION_BANDWIDTH,
+	OPTION_STEP
+};
 
 static const struct option options[] = {
 	{"kernel", required_argument, NULL, OPTION_KERNEL},
@@ -62,6 +76,8 @@ static const struct option options[] = {
 	{"memory", required_argument, NULL, OPTION_MEMORY},
 	{"for", required_argument, NULL, OPTION_FOR},
 	{"count", required_argument, NULL, OPTION_COUNT},
+	{"bandwidth", required_argument, NULL, OPTION_BANDWIDTH},
+	{"step", required_argument, NULL, OPTION_STEP},
 	{0},
 };
 
@@ -72,6 +88,8 @@ static int take_option(struct beside *b, int c, struct td_err *err)
 	case OPTION_SMS: return td_parse_u64(optarg, 1, SMS_MAX, &b->sms, err);
 	case OPTION_GAP: return td_parse_duration(optarg, &b->gap_ns, err);
 	case OPTION_MEMORY: return td_parse_size(optarg, 0, &b->bytes, err);
+	case OPTION_BANDWIDTH: return td_parse_size(optarg, 0, &b->bandwidth, err);
+	case OPTION_STEP: return td_parse_u64(optarg, 0, 1000000, &b->step, err);
 	case OPTION_FOR: return td_parse_duration(optarg, &b->for_ns, err);
 	default: b->count = optarg; return 0;
 	}
@@ -125,7 +143,7 @@ err:
 	exit(1);
 }
 
-static CUfunction begin(const struct beside *b, CUevent *events)
+static CUfunction begin(struct beside *b, CUevent *events)
 {
 	CUcontext context;
 	CUdevice device;
@@ -137,6 +155,8 @@ static CUfunction begin(const struct beside *b, CUevent *events)
 	must(cuDevicePrimaryCtxRetain(&context, device), "context");
 	must(cuCtxSetCurrent(context), "context");
 	must(occupy_load(&function), "module");
+	if (b->bandwidth)
+		must(stream_load(&b->stream), "stream");
 	if (b->bytes)
 		must(cuMemAlloc_v2(&memory, b->bytes), "allocate");
 	for (unsigned i = 0; i < IN_FLIGHT; i++)
@@ -144,7 +164,16 @@ static CUfunction begin(const struct beside *b, CUevent *events)
 	return function;
 }
 
-static void work(const struct beside *b, struct done *done)
+static CUresult start(const struct beside *b, CUfunction function)
+{
+	unsigned sms = (unsigned)b->sms;
+
+	if (b->bandwidth)
+		return stream_start(&b->stream, sms, b->kernel_ns, b->bandwidth);
+	return occupy_start(function, sms, b->kernel_ns);
+}
+
+static void work(struct beside *b, struct done *done)
 {
 	CUevent events[IN_FLIGHT];
 	CUfunction function = begin(b, events);
@@ -157,10 +186,12 @@ static void work(const struct beside *b, struct done *done)
 		if (i >= IN_FLIGHT) {
 			must(cuEventSynchronize(event), "wait");
 			atomic_fetch_add(&done->kernels, 1);
+			if (b->step && !(i % b->step))
+				tandem_step();
 		}
 		if (b->gap_ns)
 			td_time_sleep_until_ns(td_time_now_ns() + b->gap_ns);
-		must(occupy_start(function, (unsigned)b->sms, b->kernel_ns), "launch");
+		must(start(b, function), "launch");
 		must(cuEventRecord(event, NULL), "record");
 	}
 }

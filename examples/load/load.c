@@ -14,7 +14,7 @@
 #include "base/parse.h"
 #include "base/program.h"
 #include "base/time.h"
-#include "client.h"
+#include "profiler/service/client.h"
 #include "schedule.h"
 
 #define PPM         1000000u

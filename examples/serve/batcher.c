@@ -91,8 +91,9 @@ static void run_batch(struct batcher *batcher, struct request **requests, uint32
 
 	for (uint32_t i = 0; i < count; i++)
 		inputs[i] = requests[i]->input;
-	if (batcher->kernel_ns)
-		network_occupy(&batcher->network, batcher->sms, batcher->kernel_ns);
+	if (batcher->kernel_ns || batcher->request_ns)
+		network_occupy(&batcher->network, batcher->sms,
+			batcher->kernel_ns + count * batcher->request_ns, batcher->bandwidth);
 	network_run(&batcher->network, inputs, count, outputs);
 	note_answers(batcher, requests, count);
 	for (uint32_t i = 0; i < count; i++) {
@@ -111,7 +112,7 @@ void batcher_run(struct batcher *batcher, uint32_t width, uint32_t layers, uint3
 	float output;
 	uint32_t count;
 
-	network_init(&batcher->network, width, layers, batch_max);
+	network_init(&batcher->network, width, layers, batch_max, batcher->bandwidth > 0);
 	network_run(&batcher->network, &warm, 1, &output);
 	ready();
 	for (;;) {

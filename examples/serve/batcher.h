@@ -26,8 +26,10 @@ struct request {
 struct batcher {
 	struct network network;
 	uint64_t linger_ns; /* how long the first request of a batch waits for others */
-	uint64_t kernel_ns; /* each batch keeps so many SMs busy for that long */
+	/* Each batch keeps so many SMs busy for that long, and longer for each of its requests. */
+	uint64_t kernel_ns, request_ns;
 	unsigned sms;
+	uint64_t bandwidth; /* bytes a second that it takes meanwhile */
 	pthread_mutex_t lock;
 	pthread_cond_t came;
 	/* Guarded by lock. */

@@ -6,6 +6,7 @@
 
 #include "cuda/types.h"
 #include "occupy/occupy.h"
+#include "occupy/stream.h"
 #include "serve_ptx.h"
 
 #define THREADS 128u
@@ -51,7 +52,17 @@ static void fill_weights(float *weights, uint32_t width, uint32_t layers)
 		weights[i] = (float)(1 + i % 3) / (2.0f * (float)width);
 }
 
-void network_init(struct network *network, uint32_t width, uint32_t layers, uint32_t batch_max)
+static void load_stream(struct network *network)
+{
+	struct stream_kernel stream;
+
+	must(stream_load(&stream), "stream");
+	network->stream = stream.function;
+	network->streamed = stream.memory;
+}
+
+void network_init(
+	struct network *network, uint32_t width, uint32_t layers, uint32_t batch_max, bool streams)
 {
 	size_t matrices = (size_t)layers * width * width, rows = (size_t)batch_max * width;
 	float *weights = must_have(matrices, sizeof(*weights));
@@ -70,6 +81,8 @@ void network_init(struct network *network, uint32_t width, uint32_t layers, uint
 	network->function = function;
 	must(occupy_load(&function), "occupy");
 	network->occupy = function;
+	if (streams)
+		load_stream(network);
 	fill_weights(weights, width, layers);
 	must(cuMemAlloc_v2((CUdeviceptr *)&network->weights, matrices * sizeof(float)), "allocate");
 	must(cuMemcpyHtoD_v2(network->weights, weights, matrices * sizeof(float)), "copy");
@@ -92,9 +105,14 @@ static void launch_layer(struct network *network, uint32_t layer, uint32_t rows)
 		"launch");
 }
 
-void network_occupy(const struct network *network, unsigned sms, uint64_t ns)
+void network_occupy(const struct network *network, unsigned sms, uint64_t ns, uint64_t bytes_per_s)
 {
-	must(occupy_start(network->occupy, sms, ns), "launch");
+	const struct stream_kernel stream = {network->stream, network->streamed};
+
+	if (stream.function)
+		must(stream_start(&stream, sms, ns, bytes_per_s), "launch");
+	else
+		must(occupy_start(network->occupy, sms, ns), "launch");
 }
 
 void network_run(struct network *network, const float *inputs, uint32_t count, float *ret_outputs)

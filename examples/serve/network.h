@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define NETWORK_WIDTH_MAX 4096
@@ -16,13 +17,22 @@ struct network {
 	uint64_t buffers[2]; /* in and out, exchanged after each layer */
 	float *rows;         /* on the host: batch_max rows */
 	void *occupy;        /* CUfunction: occupy.h */
+	void *stream;        /* CUfunction: stream.h; NULL: not loaded */
+	uint64_t streamed;   /* its memory */
 };
 
-/* Makes a context on device 0 and the weights, which are the same in each run. */
-void network_init(struct network *network, uint32_t width, uint32_t layers, uint32_t batch_max);
+/*
+ * Makes a context on device 0 and the weights, which are the same in each run. streams:
+ * network_occupy() will be given a bandwidth.
+ */
+void network_init(
+	struct network *network, uint32_t width, uint32_t layers, uint32_t batch_max, bool streams);
 
-/* Keeps that many SMs busy for that long, as a larger network would. It does not wait. */
-void network_occupy(const struct network *network, unsigned sms, uint64_t ns);
+/*
+ * Keeps that many SMs busy for that long, and so much of the memory bandwidth, as a larger network
+ * would. It does not wait.
+ */
+void network_occupy(const struct network *network, unsigned sms, uint64_t ns, uint64_t bytes_per_s);
 
 /*
  * Runs `count` rows, at most batch_max. Row i is filled with inputs[i]; outputs[i] is the mean of

@@ -34,7 +34,8 @@ struct serve {
 	struct batcher batcher;
 	struct MHD_Daemon *http;
 	const char *name;
-	uint64_t port, objective_ns, linger_ns, width, layers, batch_max, kernel_ns, sms;
+	uint64_t port, objective_ns, linger_ns, width, layers, batch_max, kernel_ns, request_ns,
+		sms, bandwidth;
 };
 
 static struct serve serve = {.name = "serve", .width = 64, .layers = 4, .batch_max = 16, .sms = 1};
@@ -217,14 +218,18 @@ static void completed(void *arg, struct MHD_Connection *connection, void **state
 
 static const char usage[] =
 	"usage: serve [--port N] [--name NAME] [--objective TIME] [--batch N] [--linger TIME]\n"
-	"             [--width N] [--layers N] [--kernel TIME --sms N]\n"
+	"             [--width N] [--layers N] [--kernel TIME] [--request TIME] [--sms N]\n"
+	"             [--bandwidth RATE]\n"
 	"Answers http://127.0.0.1:PORT/infer?x=NUMBER with a small network on the GPU.\n"
 	"  --port N          0 (the default): any, which is printed\n"
 	"  --objective TIME  for the 99th percentile of its latency, told to tandem\n"
 	"  --batch N         the largest batch (16); --linger TIME: how long a batch waits for "
 	"more (0)\n"
 	"  --width N, --layers N  of the network (64, 4)\n"
-	"  --kernel TIME     each batch takes so much longer (0) on --sms N SMs (1)\n";
+	"  --kernel TIME     each batch takes so much longer (0) on --sms N SMs (1), and each of "
+	"its\n"
+	"                    requests --request TIME (0) more; with --bandwidth RATE of memory "
+	"(0)\n";
 
 enum {
 	OPTION_PORT = 256,
@@ -235,7 +240,9 @@ enum {
 	OPTION_WIDTH,
 	OPTION_LAYERS,
 	OPTION_KERNEL,
-	OPTION_SMS
+	OPTION_SMS,
+	OPTION_REQUEST,
+	OPTION_BANDWIDTH
 };
 
 static const struct option options[] = {
@@ -248,6 +255,8 @@ static const struct option options[] = {
 	{"layers", required_argument, NULL, OPTION_LAYERS},
 	{"kernel", required_argument, NULL, OPTION_KERNEL},
 	{"sms", required_argument, NULL, OPTION_SMS},
+	{"request", required_argument, NULL, OPTION_REQUEST},
+	{"bandwidth", required_argument, NULL, OPTION_BANDWIDTH},
 	{0},
 };
 
@@ -261,6 +270,8 @@ static int take_option(int c, struct td_err *err)
 	case OPTION_WIDTH: return td_parse_u64(optarg, 1, NETWORK_WIDTH_MAX, &serve.width, err);
 	case OPTION_LAYERS: return td_parse_u64(optarg, 1, 64, &serve.layers, err);
 	case OPTION_KERNEL: return td_parse_duration(optarg, &serve.kernel_ns, err);
+	case OPTION_REQUEST: return td_parse_duration(optarg, &serve.request_ns, err);
+	case OPTION_BANDWIDTH: return td_parse_size(optarg, 0, &serve.bandwidth, err);
 	case OPTION_SMS: return td_parse_u64(optarg, 1, 1024, &serve.sms, err);
 	default: break;
 	}
@@ -329,6 +340,8 @@ int main(int argc, char **argv)
 	}
 	batcher_init(&serve.batcher, serve.linger_ns);
 	serve.batcher.kernel_ns = serve.kernel_ns;
+	serve.batcher.request_ns = serve.request_ns;
+	serve.batcher.bandwidth = serve.bandwidth;
 	serve.batcher.sms = (unsigned)serve.sms;
 	if (listen_here())
 		return EXIT_FAILURE;

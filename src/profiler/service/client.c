@@ -1,5 +1,5 @@
 /* See client.h. */
-#include "client.h"
+#include "profiler/service/client.h"
 
 #include <errno.h>
 #include <netdb.h>
