@@ -8,6 +8,9 @@
 #include "base/program.h"
 
 const struct td_profiler_verb td_profiler_verbs[] = {
+	{"service", "--name NAME --url URL [OPTION]... -- COMMAND [ARG]...",
+		"a service's latency over batches, shares of the SMs and neighbours",
+		td_profiler_service},
 	{NULL, NULL, NULL, NULL},
 };
 

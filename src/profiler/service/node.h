@@ -1,0 +1,48 @@
+/* Asks the daemon for a campaign, and starts its programs under tandem run. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "proto/layers.h"
+#include "proto/proto.h"
+
+struct td_err;
+
+/* A request and its rows; 0, or -errno with a sentence. */
+int td_node_ask(const struct td_msg *request, void (*row)(const struct td_msg *msg, void *arg),
+	void *arg, struct td_err *err);
+
+/* Sets an option of the daemon, or of a job where `job` is not "". */
+int td_node_set(const char *job, const char *key, const char *value, struct td_err *err);
+
+/* The value of an option of the daemon. */
+int td_node_get(const char *key, char *ret, size_t len, struct td_err *err);
+
+/* The row of the job of that name; -ENOENT without a sentence: there is none. */
+int td_node_job(const char *name, struct td_msg_job *ret, struct td_err *err);
+
+/* How many processes use GPUs under the daemon. */
+int td_node_count_jobs(uint32_t *ret, struct td_err *err);
+
+/* The row of the GPU of that number. */
+int td_node_gpu(uint32_t index, struct td_msg_gpu *ret, struct td_err *err);
+
+struct td_started {
+	pid_t pid; /* also its process group; 0: none */
+	char name[64];
+};
+
+/*
+ * Starts a program as the job `name`, with a share of the SMs in percent. layers: of the network
+ * that it trains; NULL: it is a service. It ends with this program.
+ */
+int td_node_start(struct td_started *ret, const char *name, uint32_t share, const uint32_t *layers,
+	char *const *command, struct td_err *err);
+
+/* Has it ended? */
+bool td_node_has_ended(const struct td_started *started);
+
+/* Ends it, and waits until it and its row are gone. */
+void td_node_stop(struct td_started *started);
