@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "base/time.h"
+#include "preload/base/page.h"
 #include "preload/measure/period.h"
 #include "preload/measure/steps.h"
 
@@ -15,6 +16,29 @@ void tandem_step(void);
 
 #define THREADS 4
 #define EACH    200000u
+
+/* How often the agent was woken. */
+static unsigned wakes;
+void __wrap_td_agent_wake(void);
+
+void __wrap_td_agent_wake(void)
+{
+	wakes++;
+}
+
+TEST(the_end_of_a_step_wakes_the_agent_where_the_page_asks_for_it)
+{
+	td_steps_forked();
+	tandem_step();
+	CHECK_EQ(wakes, 0);
+	atomic_store(&td_gate.page.steps, 1);
+	tandem_step();
+	CHECK_EQ(wakes, 1);
+	td_steps_forked();
+	atomic_store(&td_gate.page.steps, 0);
+	tandem_step();
+	CHECK_EQ(wakes, 1);
+}
 
 TEST(nothing_is_told_before_the_first)
 {
