@@ -3,8 +3,9 @@
  * supervisors, which follow proto/orders.h; two have none. One program lies.
  *
  * There is at most one open act of a kind for a job. Numbers rise. Nobody is told to end, or gets a
- * signal, without an act that was asked for since it began. Nobody is told before the supervisor of
- * his job has answered. A step never leaves anything to do at once. In the end each act ends.
+ * signal, without an act that was asked for since it began, and no supervisor gets an order that is
+ * older than itself. Nobody is told before the supervisor of his job has answered. A step never
+ * leaves anything to do at once. In the end each act ends.
  * Input: three bytes per event.
  */
 #include <signal.h>
@@ -23,8 +24,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 struct super {
 	struct td_supervisor *connection;
 	struct fake *peer;
-	unsigned seen; /* orders that were read */
-	uint64_t number;
+	unsigned seen;         /* orders that were read */
+	uint64_t number, born; /* born: the highest number before it began */
+	pid_t pid;             /* another one in each life */
 	enum td_ordered answer;
 	enum td_order_kind kind;
 	uint32_t epoch;
@@ -85,7 +87,8 @@ static void connect_super(struct super *s, const char *job)
 		.epoch = s->epoch, .can = TD_SUPERVISOR_ALL, .ordered = s->number};
 
 	strcpy(msg.job, job);
-	require(!td_supervisors_say(&w.node, &s->connection, s->peer, 7, 1000, &msg, w.now, NULL));
+	require(!td_supervisors_say(
+		&w.node, &s->connection, s->peer, s->pid, 1000, &msg, w.now, NULL));
 }
 
 static void disconnect_super(struct super *s)
@@ -126,7 +129,7 @@ static void take_order(struct super *s, const struct td_msg_order *order)
 		answer(s, s->number, s->answer);
 		return;
 	}
-	require(order->number > s->number);
+	require(order->number > s->number && order->number > s->born);
 	if (s->is_open)
 		answer(s, s->number, TD_ORDERED_REFUSED);
 	s->number = order->number;
@@ -290,6 +293,10 @@ static void revive(unsigned i)
 		s->lives = true;
 		s->is_open = s->silent = false;
 		s->epoch = 1;
+		s->pid++;
+		s->number = 0;
+		s->seen = s->peer->orders; /* what another one has not read is gone */
+		s->born = w.node.last_act;
 		connect_super(s, names[i]);
 	}
 	starts(i);

@@ -238,6 +238,7 @@ static void order(struct td_node *node, struct td_act *act, const struct td_supe
 	uint64_t now_ns)
 {
 	act->ending.supervisor = supervisor;
+	act->ending.pid = supervisor->pid;
 	act->ending.order = TD_ORDER_SENT;
 	act->ending.order_until_ns = now_ns + TD_ORDER_ANSWER_NS;
 	send_order(node, act, now_ns);
@@ -292,7 +293,7 @@ static void step_order(struct td_node *node, struct td_act *act, uint64_t now_ns
 	const struct td_supervisor *supervisor = NULL;
 
 	if (e->order == TD_ORDER_LOST)
-		supervisor = td_supervisors_named(node, act->uid, act->job);
+		supervisor = td_supervisors_at(node, act->uid, act->job, e->pid);
 	/* The same number: it answers as before. */
 	if (supervisor)
 		order(node, act, supervisor, now_ns);

@@ -11,12 +11,14 @@
  * save what it has on the GPU.
  *
  * Processes that come to a supervised job later are the supervisor's to end: they may be those that
- * it has started anew.
+ * it has started anew. An order is for one supervisor: another process that supervises a job of the
+ * same name later is not told of it.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct td_act;
 struct td_msg_leaving;
@@ -36,6 +38,7 @@ enum td_order_stage {
 
 struct td_ending {
 	const struct td_supervisor *supervisor; /* NULL: none, or lost */
+	pid_t pid;                              /* of the supervisor that has got the order */
 	enum td_order_stage order;
 	uint64_t order_until_ns; /* SENT and LOST: how long that is waited for */
 	uint32_t epoch;          /* that the order is about */

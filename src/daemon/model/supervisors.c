@@ -110,17 +110,31 @@ void td_supervisors_gone(struct td_node *node, struct td_supervisor *supervisor)
 	free(supervisor);
 }
 
+static bool is_of(const struct td_supervisor *s, uid_t uid, const char *job)
+{
+	return s->uid == uid && *job && !strcmp(s->job, job);
+}
+
 struct td_supervisor *td_supervisors_named(const struct td_node *node, uid_t uid, const char *job)
 {
 	struct td_supervisor *found = NULL;
 	struct td_list *it;
 
-	td_list_for_each (it, &node->supervisors) {
-		struct td_supervisor *s = supervisor_at(it);
+	td_list_for_each (it, &node->supervisors)
+		if (is_of(supervisor_at(it), uid, job))
+			found = supervisor_at(it);
+	return found;
+}
 
-		if (s->uid == uid && *job && !strcmp(s->job, job))
-			found = s;
-	}
+struct td_supervisor *td_supervisors_at(
+	const struct td_node *node, uid_t uid, const char *job, pid_t pid)
+{
+	struct td_supervisor *found = NULL;
+	struct td_list *it;
+
+	td_list_for_each (it, &node->supervisors)
+		if (is_of(supervisor_at(it), uid, job) && supervisor_at(it)->pid == pid)
+			found = supervisor_at(it);
 	return found;
 }
 

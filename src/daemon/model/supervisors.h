@@ -44,6 +44,9 @@ void td_supervisors_gone(struct td_node *node, struct td_supervisor *supervisor)
  */
 struct td_supervisor *td_supervisors_find(const struct td_node *node, const struct td_job *job);
 struct td_supervisor *td_supervisors_named(const struct td_node *node, uid_t uid, const char *job);
+/* Returns the job's supervisor if it is that process, or NULL. */
+struct td_supervisor *td_supervisors_at(
+	const struct td_node *node, uid_t uid, const char *job, pid_t pid);
 
 /*
  * Finds out what the supervisor of a job with a new process can do, and how often it has started

@@ -21,6 +21,7 @@ static int signal_result;
 static struct td_action planned[8];
 static unsigned planned_count;
 static struct td_supervisor *supervisor;
+static pid_t supervisor_pid;
 
 static int count_signal(void *peer, int signal)
 {
@@ -51,6 +52,7 @@ static void begin_actions(void)
 	signal_result = 0;
 	planned_count = 0;
 	supervisor = NULL;
+	supervisor_pid = 7;
 	w.node.io.signal = count_signal;
 	w.node.options.evict_deadline_ns = 10 * S;
 	planner = *td_policy_find("timeshare");
@@ -126,8 +128,8 @@ __attribute__((unused)) static struct fake *supervised(const char *job, uint32_t
 	struct td_msg_supervise msg = {.epoch = epoch, .can = TD_SUPERVISOR_ALL};
 
 	strcpy(msg.job, job);
-	CHECK_EQ(td_supervisors_say(
-			 &w.node, &supervisor, &w.fakes[SUPERVISOR], 7, 1000, &msg, w.now, NULL),
+	CHECK_EQ(td_supervisors_say(&w.node, &supervisor, &w.fakes[SUPERVISOR], supervisor_pid,
+			 1000, &msg, w.now, NULL),
 		0);
 	return &w.fakes[SUPERVISOR];
 }

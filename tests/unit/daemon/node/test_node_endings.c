@@ -355,6 +355,26 @@ TEST(a_supervisor_that_comes_again_gets_the_same_order)
 	CHECK(td_list_empty(&w.node.acts));
 }
 
+TEST(a_new_job_of_the_same_name_does_not_inherit_an_order)
+{
+	struct fake *a, *b, *s;
+
+	begin_actions();
+	s = supervised("a", 1);
+	a = runs(0, "a");
+	ordered(order_by(1000, "a", TD_ACTION_EVICT)->number, TD_ORDERED_RUNNING, "");
+	supervisor_dies();
+	fake_dies(&w, a);
+	step();
+	supervisor_pid++;
+	(void)supervised("a", 1);
+	b = runs(1, "a");
+	CHECK_EQ(s->orders, 1);
+	later(3 * S);
+	CHECK(td_list_empty(&w.node.acts));
+	CHECK(s->orders == 1 && !b->leaves && is_open(b));
+}
+
 TEST(a_supervisor_that_has_ended_restarts_nothing)
 {
 	struct fake *a, *b;
