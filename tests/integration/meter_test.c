@@ -1,7 +1,7 @@
 /*
  * A program for meter.py: kernels of a known length on a known number of SMs. It launches them in
- * batches that it waits for, then a few of no length, so that the meter looks at the last
- * ones, says so, and waits for a line on its standard input.
+ * batches that it waits for, then a few of no length on as many SMs, so that the meter looks at the
+ * last ones, says so, and waits for a line on its standard input.
  *
  *   meter_test LENGTH_NS BLOCKS COUNT    COUNT kernels of BLOCKS blocks that sleep for LENGTH_NS
  */
@@ -62,7 +62,8 @@ int main(int argc, char **argv)
 	}
 	must(cuCtxSynchronize(), "the end");
 	for (unsigned i = 0; i < TAIL; i++) {
-		must(cuLaunchKernel(nothing, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL), "a launch");
+		must(cuLaunchKernel(nothing, blocks, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL),
+			"a launch");
 		must(cuCtxSynchronize(), "the end");
 	}
 	puts("{\"done\": 1}");

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/bounds.h"
 #include "base/time.h"
 #include "preload/base/page.h"
 #include "preload/context/context.h"
@@ -179,9 +180,9 @@ static void settle(struct td_meter_thread *meter, struct kind *kind,
 	charge(meter, due, sample->active_ppm, sample->core_ppm);
 }
 
-/* Returns the time that the sample is charged. */
+/* Returns the time that the sample is charged. ns: its interval, of whole_ns, less the gap. */
 static uint64_t learn(struct td_meter_thread *meter, const struct td_meter_sample *sample,
-	uint64_t ns, enum td_sample_kind certainty)
+	uint64_t ns, uint64_t whole_ns, enum td_sample_kind certainty)
 {
 	struct kind *kind = &kinds[sample->kind];
 	uint64_t before, solo;
@@ -203,6 +204,9 @@ static uint64_t learn(struct td_meter_thread *meter, const struct td_meter_sampl
 	/* Beside others an interval may be longer than the work. */
 	if (certainty == TD_SAMPLE_SHARED && ns > td_solo_ns(solo))
 		return td_solo_ns(solo);
+	/* The gap may hold a part of the kernel. */
+	if (certainty == TD_SAMPLE_DRY)
+		ns = td_min_u64(td_max_u64(ns, td_solo_ns(solo)), whole_ns);
 	return td_solo_clip(solo, ns);
 }
 
@@ -216,14 +220,14 @@ static void complete(struct td_meter_thread *meter, const struct td_driver *driv
 {
 	bool shared = sample->shared || has_rivals();
 	double elapsed = td_clock_between_ns(driver, sample->start, sample->end);
-	uint64_t ns;
+	uint64_t ns, whole_ns;
 
 	if (elapsed < 0)
 		return;
-	ns = (uint64_t)elapsed;
-	if (sample->dry)
+	ns = whole_ns = (uint64_t)elapsed;
+	if (sample->dry && !shared)
 		ns = ns > sample->gap_ns ? ns - sample->gap_ns : 1;
-	ns = learn(meter, sample, ns,
+	ns = learn(meter, sample, ns, whole_ns,
 		shared        ? TD_SAMPLE_SHARED
 		: sample->dry ? TD_SAMPLE_DRY
 			      : TD_SAMPLE_EXACT);

@@ -108,6 +108,25 @@ static void learn_exact(struct learnt *learnt, uint64_t sample_ns)
 	learnt->dry = 0;
 }
 
+/*
+ * The shortest interval counts, as the first may hold what is done once. One from which a gap was
+ * taken counts while there is no other: a thread that lost its processor behind the launch takes a
+ * part of the kernel for the gap. Meanwhile `dry` says that the time is of such a one.
+ */
+static void learn_first(struct learnt *learnt, uint64_t sample_ns, enum td_sample_kind kind)
+{
+	bool dry = kind == TD_SAMPLE_DRY;
+
+	if (!learnt->ns || (learnt->dry && !dry))
+		learnt->ns = sample_ns;
+	else if (learnt->dry || !dry)
+		learnt->ns = td_min_u64(learnt->ns, sample_ns);
+	else
+		return;
+	learnt->dry = dry;
+	learnt->sure |= kind == TD_SAMPLE_EXACT;
+}
+
 /* An exact time is kept until many samples in a row were not. */
 static void learn_dry(struct learnt *learnt, uint64_t sample_ns)
 {
@@ -141,8 +160,7 @@ uint64_t td_solo_learn(uint64_t solo, uint64_t sample_ns, enum td_sample_kind ki
 		(uint32_t)(solo >> TIMES_SHIFT), solo & SURE};
 
 	if (!td_solo_is_known(solo)) {
-		learnt.ns = learnt.ns ? td_min_u64(learnt.ns, sample_ns) : sample_ns;
-		learnt.sure |= kind == TD_SAMPLE_EXACT;
+		learn_first(&learnt, sample_ns, kind);
 	} else {
 		switch (kind) {
 		case TD_SAMPLE_EXACT: learn_exact(&learnt, sample_ns); break;

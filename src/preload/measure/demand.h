@@ -8,7 +8,9 @@
  *
  * The time alone is learnt from launches between two events. Such an interval is exact where the
  * stream was still busy when the kernel came. Otherwise it holds the time from the event to the
- * launch, which is subtracted as far as it is known. Beside other programs it may hold their time.
+ * launch, which is subtracted as far as it is known: too much, where the thread lost its processor.
+ * Beside other programs an interval may hold their time, and nothing is subtracted: the shortest one
+ * counts for long.
  *
  * The functions are pure.
  */
@@ -49,7 +51,7 @@ uint64_t td_solo_learn(uint64_t solo, uint64_t sample_ns, enum td_sample_kind ki
 uint64_t td_solo_ns(uint64_t solo);
 /*
  * There were TD_SOLO_FIRST intervals. Until then the shortest counts, as the first may hold what
- * is done once.
+ * is done once; a dry one only where all are.
  */
 #define TD_SOLO_FIRST 4u
 bool td_solo_is_known(uint64_t solo);

@@ -93,6 +93,21 @@ TEST(of_the_first_intervals_the_shortest_counts)
 	CHECK_EQ(td_solo_ns(solo), 2000);
 }
 
+/* A thread that was stopped behind its launch takes the kernel's time for its own. */
+TEST(a_gap_that_was_too_long_counts_only_among_its_like)
+{
+	uint64_t solo = td_solo_learn(0, 1, TD_SAMPLE_DRY);
+
+	solo = td_solo_learn(solo, 2200, TD_SAMPLE_EXACT);
+	solo = td_solo_learn(solo, 2, TD_SAMPLE_DRY);
+	solo = td_solo_learn(solo, 2000, TD_SAMPLE_EXACT);
+	CHECK(td_solo_is_known(solo));
+	CHECK_EQ(td_solo_ns(solo), 2000);
+	solo = td_solo_learn(0, 1, TD_SAMPLE_DRY);
+	CHECK_EQ(td_solo_ns(td_solo_learn(solo, 9000, TD_SAMPLE_SHARED)), 9000);
+	CHECK_EQ(td_solo_ns(td_solo_learn(solo, 9000, TD_SAMPLE_DRY)), 1);
+}
+
 TEST(an_exact_interval_replaces_what_was_only_likely)
 {
 	uint64_t solo = known(5000, TD_SAMPLE_DRY);
