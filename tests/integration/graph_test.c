@@ -182,6 +182,7 @@ static void replaced(size_t block)
 
 	OK(cuMemAlloc_v2(&word, sizeof(unsigned)));
 	OK(cuMemsetD32_v2(word, 0, 1));
+	OK(cuCtxSynchronize()); /* the streams below wait for no default stream */
 	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	OK(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
 	OK(cuStreamWaitValue32_v2(stream, word, 1, 0));
