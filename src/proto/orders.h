@@ -49,8 +49,8 @@
  *   The child dies. The supervisor sees it, and the order has got what it asked for. Without an
  *     order the supervisor does what its own options say.
  *   The connection ends and both live (a daemon that drops a peer): as if the daemon had died. The
- *     daemon gives the order once more to the process that had it, and to no other one: a job of the
- *     same name may have been started since.
+ *     daemon gives the order once more to the process that had it, and to no other one: a job of
+ *     the same name may have been started since.
  */
 #pragma once
 

@@ -70,8 +70,8 @@ def run(world, *programs):
 
 
 def the_meter_says_what_the_model_did():
-    """On a busy machine intervals hold how late the software GPU was, and kernels between those that
-    were timed are charged as these were: of all that no more is used than there was time."""
+    """On a busy machine intervals hold how late the software GPU was, and kernels between those
+    that were timed are charged as these were: of that no more is used than there was time."""
     with World() as world:
         set_meter(world, "on")
         for length_ns, blocks, count in ((100_000, 1, 600), (2_000_000, 2, 60), (300_000, 3, 200)):

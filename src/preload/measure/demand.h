@@ -9,8 +9,8 @@
  * The time alone is learnt from launches between two events. Such an interval is exact where the
  * stream was still busy when the kernel came. Otherwise it holds the time from the event to the
  * launch, which is subtracted as far as it is known: too much, where the thread lost its processor.
- * Beside other programs an interval may hold their time, and nothing is subtracted: the shortest one
- * counts for long.
+ * Beside other programs an interval may hold their time, and nothing is subtracted: the shortest
+ * one counts for long.
  *
  * The functions are pure.
  */
