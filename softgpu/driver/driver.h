@@ -22,6 +22,7 @@
 #include "base/list.h"
 #include "cuda/types.h"
 #include "model/gpu_spec.h"
+#include "softgpu/driver/device/bell.h"
 #include "softgpu/server/client.h"
 
 #define API __attribute__((visibility("default")))
@@ -51,7 +52,7 @@ struct CUctx_st {
 	uint32_t sm_count; /* the SMs that its kernels may use */
 	bool primary;
 	pthread_mutex_t lock;
-	pthread_cond_t changed; /* signalled when an operation ends or is queued */
+	struct sg_bell changed; /* rung when an operation ends or is queued */
 	struct td_list streams, events, modules;
 	struct CUstream_st *legacy;
 	int error;           /* sticky: the CUresult that killed the context */

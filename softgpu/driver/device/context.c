@@ -4,9 +4,9 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/time.h"
 #include "softgpu/driver/copy/copy.h"
 #include "softgpu/driver/device/fault.h"
 #include "softgpu/driver/device/mps.h"
@@ -26,7 +26,8 @@ struct create_params {
 	const void *graphics;
 };
 
-#define DRAIN_S 10 /* seconds that queued work has to end when its context is destroyed */
+/* The time that queued work has to end when its context is destroyed. */
+#define DRAIN_NS (10 * TD_NS_PER_S)
 
 static _Thread_local struct {
 	struct CUctx_st *entry[STACK_MAX];
@@ -192,7 +193,7 @@ int sg_context_synchronize(struct CUctx_st *context)
 	pthread_mutex_lock(&context->lock);
 	take_snapshot(context, &snapshot);
 	while (is_in_progress(context, &snapshot))
-		pthread_cond_wait(&context->changed, &context->lock);
+		sg_bell_wait(&context->changed, &context->lock);
 	pthread_mutex_unlock(&context->lock);
 	sg_pools_synchronized();
 	return __atomic_load_n(&context->error, __ATOMIC_ACQUIRE);
@@ -202,22 +203,19 @@ static void wait_until_idle(struct CUctx_st *context)
 {
 	pthread_mutex_lock(&context->lock);
 	while (is_busy(context))
-		pthread_cond_wait(&context->changed, &context->lock);
+		sg_bell_wait(&context->changed, &context->lock);
 	pthread_mutex_unlock(&context->lock);
 	sg_pools_synchronized();
 }
 
-/* Waits for queued work, but at most DRAIN_S. */
+/* Waits for queued work, but at most DRAIN_NS. */
 static void drain(struct CUctx_st *context)
 {
-	struct timespec until;
-	int r = 0;
+	uint64_t until_ns = td_time_now_ns() + DRAIN_NS;
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += DRAIN_S;
 	pthread_mutex_lock(&context->lock);
-	while (!r && is_busy(context))
-		r = pthread_cond_timedwait(&context->changed, &context->lock, &until);
+	while (is_busy(context) && sg_bell_wait_until(&context->changed, &context->lock, until_ns))
+		continue;
 	pthread_mutex_unlock(&context->lock);
 }
 
@@ -268,7 +266,6 @@ static int new_context(
 	context->sm_count = sm_count;
 	context->primary = primary;
 	pthread_mutex_init(&context->lock, NULL);
-	pthread_cond_init(&context->changed, NULL);
 	sg_context_defaults(context);
 	td_list_init(&context->streams);
 	td_list_init(&context->events);
@@ -286,7 +283,7 @@ static int new_context(
 }
 
 /*
- * Like the real driver, destruction waits for queued work. A kernel that runs longer than DRAIN_S
+ * Like the real driver, destruction waits for queued work. A kernel that runs longer than DRAIN_NS
  * is cancelled, so that nothing hangs. The struct is never freed, because a handle that is used
  * later must be refused and not crash.
  */

@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/stack.h"
 #include "base/time.h"
@@ -54,18 +53,12 @@ static const struct sg_dependency *unmet(const struct CUctx_st *context, const s
 static void wait_elsewhere(struct CUctx_st *own, const struct sg_dependency *after)
 {
 	struct CUctx_st *other = after->stream->context;
-	struct timespec until;
 
 	pthread_mutex_unlock(&own->lock);
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += LOOK_EVERY_NS;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_sec++;
-		until.tv_nsec -= 1000000000;
-	}
 	pthread_mutex_lock(&other->lock);
 	if (!sg_stream_reached(after->stream, after->ticket))
-		pthread_cond_timedwait(&other->changed, &other->lock, &until);
+		(void)sg_bell_wait_until(
+			&other->changed, &other->lock, td_time_now_ns() + LOOK_EVERY_NS);
 	pthread_mutex_unlock(&other->lock);
 	pthread_mutex_lock(&own->lock);
 }
@@ -100,7 +93,7 @@ static void *serve_stream(void *arg)
 			continue;
 		}
 		if (!work || after) {
-			pthread_cond_wait(&context->changed, &context->lock);
+			sg_bell_wait(&context->changed, &context->lock);
 			continue;
 		}
 		pthread_mutex_unlock(&context->lock);
@@ -113,7 +106,7 @@ static void *serve_stream(void *arg)
 		sg_work_free(work); /* may take sg_graph_lock and run destructors of user objects */
 		pthread_mutex_lock(&context->lock);
 		__atomic_store_n(&stream->completed, stream->completed + 1, __ATOMIC_RELEASE);
-		pthread_cond_broadcast(&context->changed);
+		sg_bell_ring(&context->changed);
 	}
 	td_list_remove(&stream->link);
 	pthread_mutex_unlock(&context->lock);
@@ -179,7 +172,7 @@ static void free_stream(struct CUstream_st *stream)
 
 	pthread_mutex_lock(&context->lock);
 	close_stream(stream);
-	pthread_cond_broadcast(&context->changed);
+	sg_bell_ring(&context->changed);
 	pthread_mutex_unlock(&context->lock);
 }
 
@@ -190,7 +183,7 @@ void sg_streams_context_gone(struct CUctx_st *context)
 	pthread_mutex_lock(&context->lock);
 	td_list_for_each_safe (it, tmp, &context->streams)
 		close_stream(td_container_of(it, struct CUstream_st, link));
-	pthread_cond_broadcast(&context->changed);
+	sg_bell_ring(&context->changed);
 	pthread_mutex_unlock(&context->lock);
 }
 
@@ -290,7 +283,7 @@ int sg_stream_submit(struct CUstream_st *stream, struct sg_work *work, uint64_t 
 			*ret_ticket = stream->submitted;
 		if (work->queued)
 			work->queued(stream, work, stream->submitted);
-		pthread_cond_broadcast(&context->changed);
+		sg_bell_ring(&context->changed);
 	}
 	pthread_mutex_unlock(&context->lock);
 	if (r)
@@ -304,7 +297,7 @@ int sg_stream_wait_ticket(struct CUstream_st *stream, uint64_t ticket)
 
 	pthread_mutex_lock(&context->lock);
 	while (!sg_stream_reached(stream, ticket))
-		pthread_cond_wait(&context->changed, &context->lock);
+		sg_bell_wait(&context->changed, &context->lock);
 	pthread_mutex_unlock(&context->lock);
 	return __atomic_load_n(&context->error, __ATOMIC_ACQUIRE);
 }
@@ -375,7 +368,7 @@ static int wait_blocking(struct CUctx_st *context)
 {
 	pthread_mutex_lock(&context->lock);
 	while (is_blocking_busy(context))
-		pthread_cond_wait(&context->changed, &context->lock);
+		sg_bell_wait(&context->changed, &context->lock);
 	pthread_mutex_unlock(&context->lock);
 	sg_pools_synchronized();
 	return __atomic_load_n(&context->error, __ATOMIC_ACQUIRE);

@@ -1,0 +1,27 @@
+/*
+ * Tells the threads that wait with a lock held that something has changed. A condition variable
+ * does so, too, but until glibc 2.41 one that is signalled may wait for a thread that it has woken
+ * before: a signal handler in there that calls exit() would hold up the program's other threads.
+ * Here nobody waits for a waiter.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Zeroed: ready. */
+struct sg_bell {
+	_Atomic uint32_t rung;
+	_Atomic uint32_t waiters; /* one that ended in a handler stays in it, which costs a call */
+};
+
+/* The lock is held. Returns with it held; perhaps without a reason, so look again. */
+void sg_bell_wait(struct sg_bell *bell, pthread_mutex_t *lock);
+
+/* The same, and false when the monotonic clock shows until_ns. */
+bool sg_bell_wait_until(struct sg_bell *bell, pthread_mutex_t *lock, uint64_t until_ns);
+
+/* Wakes all. */
+void sg_bell_ring(struct sg_bell *bell);
