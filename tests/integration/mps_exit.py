@@ -13,7 +13,8 @@ TERM, INT, HUP, KILL = signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGK
 # The way, the signal that it gets (None: none), and how it ends.
 WAYS = [("pause", TERM, -TERM), ("pause", INT, -INT), ("sleep", TERM, -TERM), ("poll", HUP, -HUP),
         ("read", TERM, -TERM), ("synchronise", INT, -INT), ("ask", TERM, -TERM),
-        ("handler-exits", TERM, 7), ("handler-exits-at-once", TERM, 7),
+        ("handler-exits", TERM, 7), ("handler-exits-in-the-driver", TERM, 7),
+        ("handler-exits-at-once", TERM, 7),
         ("handler-returns", TERM, 9), ("resets", TERM, -TERM), ("ignore", TERM, 2),
         ("sigwait", TERM, 5), ("fault", None, -signal.SIGSEGV), ("abort", None, -signal.SIGABRT),
         ("pipe", None, -signal.SIGPIPE), ("exit", None, 4), ("exit-at-once", None, 3),
@@ -66,6 +67,16 @@ def the_ways_are_those_of_a_program_without_tandem():
         for way, number, expected in WAYS:
             code, said = Ending(world, way, tandem=False).end(number)
             assert code == expected and "wrong" not in said, (way, number, code, expected, said)
+
+
+def one_whose_threads_have_the_lock_of_malloc_ends():
+    with MpsWorld() as world:
+        world.turn_on()
+        other = world.client()
+        for _ in range(6):
+            assert Ending(world, "allocate").end(TERM) == (-TERM, "")
+            assert ask(other, f"run {HALF} 2")[0] == 0
+        assert not suspicions(world), suspicions(world)
 
 
 def an_eviction_hangs_nobody():
@@ -137,7 +148,8 @@ def one_that_cannot_be_caught_makes_mps_suspect():
 assert os.path.exists(PROGRAM)
 if __name__ == "__main__":
     run_cases([each_ends_as_it_would_have_and_hangs_nobody,
-               the_ways_are_those_of_a_program_without_tandem, an_eviction_hangs_nobody,
+               the_ways_are_those_of_a_program_without_tandem,
+               one_whose_threads_have_the_lock_of_malloc_ends, an_eviction_hangs_nobody,
                the_death_of_its_supervisor_ends_it_and_hangs_nobody,
                one_with_too_much_to_do_is_let_go_of_by_the_server,
                one_that_cannot_be_caught_makes_mps_suspect], at_once=4)

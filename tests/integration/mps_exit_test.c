@@ -4,6 +4,7 @@
  * printed only where something has gone wrong.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -131,10 +132,37 @@ static void queues(void)
 	pauses();
 }
 
-/* Not within the driver: the C library's condition variables wait for who was interrupted there. */
 static void handler_exits(void)
 {
 	signal(SIGTERM, exits);
+	ready();
+	pauses();
+}
+
+/* In there, most of the time. */
+static void handler_exits_in_the_driver(void)
+{
+	signal(SIGTERM, exits);
+	ready();
+	synchronises();
+}
+
+/* Threads do not keep blocks of such sizes for themselves. */
+static void *allocate_for_ever(void *arg)
+{
+	for (;;)
+		free(malloc(4096 + (uintptr_t)arg));
+	return NULL;
+}
+
+/* A thread that is stopped has the lock of malloc, more often than not. */
+static void allocates(void)
+{
+	pthread_t thread;
+
+	OK(!mallopt(M_ARENA_MAX, 1));
+	for (uintptr_t i = 0; i < 4; i++)
+		OK(pthread_create(&thread, NULL, allocate_for_ever, (void *)(i * 512)));
 	ready();
 	pauses();
 }
@@ -332,6 +360,8 @@ static const struct {
 	{"ask", asks, false},
 	{"queue", queues, true},
 	{"handler-exits", handler_exits, true},
+	{"handler-exits-in-the-driver", handler_exits_in_the_driver, true},
+	{"allocate", allocates, true},
 	{"handler-exits-at-once", handler_exits_at_once, true},
 	{"handler-returns", handler_returns, true},
 	{"resets", resets, true},

@@ -1,7 +1,6 @@
 /* See clean_exit.h. */
 #include "preload/agent/clean_exit.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -38,6 +37,7 @@
 #define PAUSE_MIN_NS (50 * TD_NS_PER_US)
 #define PAUSE_MAX_NS (2 * TD_NS_PER_MS)
 #define IDLE_NS      TD_NS_PER_S
+#define NEVER_NS     (3600 * TD_NS_PER_S)
 #define NEVER_SET    UINT32_MAX
 
 /* Requests to the agent, a bit each; a bit of `done` answers each. */
@@ -52,9 +52,12 @@ static _Atomic bool exiting, left; /* exit(): it has begun; its work has ended *
 static _Atomic uint32_t left_bell;
 static _Atomic uint32_t status = NEVER_SET; /* of an _exit() */
 
-static struct td_context contexts[TD_CONTEXT_MAX]; /* the exit thread's */
+/* The exit thread's until destroys is 1, then the destroyer's. */
+static struct td_context contexts[TD_CONTEXT_MAX];
 static unsigned context_count;
+static _Atomic uint32_t destroys; /* 1, and a wake: the destroyer is to begin */
 static _Atomic bool destroyed;
+static bool has_destroyer;             /* the agent's */
 static _Atomic uint32_t keeps_waiters; /* 1: contexts end below threads that wait for work */
 
 /* -- the agent's part -- */
@@ -164,14 +167,28 @@ static bool stop_and_drain(void)
 
 /* -- threads of the program -- */
 
-static bool is_of_library(pid_t tid)
+/* As the kernel names threads: a decimal number. 0: it is none. */
+static pid_t parse_tid(const char *name)
 {
-	char path[64], name[16];
+	uint32_t tid = 0;
+
+	for (; *name >= '0' && *name <= '9'; name++) {
+		if (tid > INT32_MAX / 10 - 1)
+			return 0;
+		tid = tid * 10 + (uint32_t)(*name - '0');
+	}
+	return *name ? 0 : (pid_t)tid;
+}
+
+static bool is_of_library(int directory, const char *tid)
+{
+	char path[64] = "", name[16];
 	ssize_t n;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/self/task/%d/comm", (int)tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	strncat(path, tid, 16);
+	strcat(path, "/comm");
+	fd = openat(directory, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return true;
 	n = read(fd, name, sizeof(name));
@@ -179,22 +196,41 @@ static bool is_of_library(pid_t tid)
 	return n == 7 && !memcmp(name, "tandem\n", 7);
 }
 
-/* One that blocks the signal goes on, and may see errors for the moment that is left. */
+/* An entry of getdents64(), as in its manual page. */
+struct entry {
+	uint64_t inode;
+	int64_t next;
+	uint16_t size;
+	uint8_t type;
+	char name[];
+};
+
+/*
+ * One that blocks the signal goes on, and may see errors for the moment that is left. From the
+ * first one on, a thread that stands may hold a lock of libc, that of malloc above all. So nothing
+ * here, or after this in the exit thread, allocates.
+ */
 static void park_threads(void)
 {
-	DIR *dir = opendir("/proc/self/task");
-	const struct dirent *entry;
+	static _Alignas(struct entry) char entries[4096];
+	int directory = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	long n;
 
-	if (!dir)
+	if (directory < 0)
 		return;
 	td_caught_park();
-	while ((entry = readdir(dir))) {
-		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+	while ((n = syscall(SYS_getdents64, directory, entries, sizeof(entries))) > 0) {
+		for (long at = 0; at < n;) {
+			const struct entry *entry =
+				(const struct entry *)(const void *)&entries[at];
+			pid_t tid = parse_tid(entry->name);
 
-		if (tid > 0 && !is_of_library(tid))
-			(void)td_caught_send(tid);
+			if (tid > 0 && !is_of_library(directory, entry->name))
+				(void)td_caught_send(tid);
+			at += entry->size;
+		}
 	}
-	/* Not closed: a thread that is parked may have malloc's lock. */
+	close(directory);
 }
 
 void td_exit_waited(CUresult result)
@@ -210,6 +246,7 @@ void td_exit_waited(CUresult result)
 
 /* -- contexts -- */
 
+/* It is there from the start: a thread cannot be made without malloc. */
 static void *destroy_main(void *arg)
 {
 	const struct td_driver *driver = td_driver();
@@ -217,6 +254,8 @@ static void *destroy_main(void *arg)
 
 	(void)arg;
 	td_marker_adopt_internal();
+	while (!atomic_load(&destroys))
+		td_futex_wait(&destroys, 0, NEVER_NS, false);
 	for (unsigned i = 0; i < context_count; i++) {
 		if (contexts[i].created)
 			(void)driver->ctx_destroy(contexts[i].handle);
@@ -241,7 +280,9 @@ static bool destroy(bool is_still)
 		park_threads();
 	else
 		atomic_store(&keeps_waiters, 1);
-	return !td_thread_start(destroy_main) && wait_for(is_destroyed, is_still ? DESTROY_NS : 0);
+	atomic_store(&destroys, 1);
+	td_futex_wake_all(&destroys, false);
+	return wait_for(is_destroyed, is_still ? DESTROY_NS : 0);
 }
 
 static void tell_daemon(bool good)
@@ -327,6 +368,12 @@ bool td_exit_is_mps(const struct td_gpu_info *gpu)
 	       enabled;
 }
 
+static bool start_threads(void)
+{
+	has_destroyer = has_destroyer || !td_thread_start(destroy_main);
+	return has_destroyer && !td_thread_start(exit_main);
+}
+
 void td_exit_look(unsigned gpus, bool again)
 {
 	struct td_gpu_info gpu;
@@ -336,8 +383,8 @@ void td_exit_look(unsigned gpus, bool again)
 		return;
 	for (unsigned i = 0; i < gpus && !is_mps; i++)
 		is_mps = td_context_gpu(i, &gpu) && td_exit_is_mps(&gpu);
-	/* Without that thread it is tried again in the next step. */
-	if (is_mps && !atomic_load(&armed) && td_thread_start(exit_main))
+	/* Without its threads it is tried again in the next step. */
+	if (is_mps && !atomic_load(&armed) && !start_threads())
 		return;
 	looked = gpus;
 	if (!is_mps)
@@ -396,6 +443,8 @@ void td_exit_forked(void)
 	atomic_store(&exiting, false);
 	atomic_store(&left, false);
 	atomic_store(&status, NEVER_SET);
+	has_destroyer = false;
+	atomic_store(&destroys, 0);
 	atomic_store(&destroyed, false);
 	atomic_store(&keeps_waiters, 0);
 }

@@ -19,6 +19,7 @@
  * makes its end harmless, too.
  *
  * One thread does all this (armed: it exists), since the agent may be inside a call to the driver.
+ * It and the destroyer are started early, since parked threads may hold the lock of malloc.
  * What cannot be caught (SIGKILL, exit_group by number) the daemon notices: no LEFT has come.
  */
 #pragma once
