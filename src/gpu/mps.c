@@ -23,6 +23,7 @@
 #define PID_FILE          "nvidia-cuda-mps-control.pid"
 #define COMMAND_NS        (20 * TD_NS_PER_S) /* the first start may load the driver */
 #define LOOK_NS           (2 * TD_NS_PER_S)
+#define FIND_NS           (200 * TD_NS_PER_MS)
 #define RETRY_NS          (1 * TD_NS_PER_S) /* doubles with each failure */
 #define RETRY_DOUBLINGS   6u
 #define LASTED_NS         (60 * TD_NS_PER_S)
@@ -581,6 +582,7 @@ static void decide(struct td_mpsd *mps, uint64_t now_ns)
 	} else if (mps->control && client) {
 		let_go(mps, client, now_ns);
 	} else if (mps->control && now_ns >= mps->look_ns) {
+		mps->asked_ns = now_ns;
 		mps->look_ns = now_ns + LOOK_NS;
 		call(mps, TD_MPS_LIST, "get_server_list\n", now_ns);
 	} else if (!mps->control && !mps->wanted) {
@@ -636,6 +638,15 @@ void td_mpsd_want(struct td_mpsd *mps, bool wanted)
 void td_mpsd_restart(struct td_mpsd *mps)
 {
 	mps->restarts = mps->control != 0;
+}
+
+uint64_t td_mpsd_find(struct td_mpsd *mps)
+{
+	if (mps->server || mps->state != TD_MPSD_READY || mps->call.pid)
+		return NEVER_NS;
+	if (mps->asked_ns + FIND_NS < mps->look_ns)
+		mps->look_ns = mps->asked_ns + FIND_NS;
+	return mps->look_ns;
 }
 
 void td_mpsd_terminate(struct td_mpsd *mps, pid_t client)

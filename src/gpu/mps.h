@@ -64,6 +64,7 @@ struct td_mpsd {
 		bool killed;            /* for it did not answer; it has not ended yet */
 	} call;                         /* the command that runs */
 	uint64_t retry_ns, look_ns;     /* when it is started, or asked, next */
+	uint64_t asked_ns;              /* when it was asked last */
 	uint32_t failures;              /* starts or lives that failed, since one lasted */
 	uint64_t started_ns, server_ns; /* when the control daemon, and its server, were found */
 	/* Clients that the server is to let go of: terminate_client. 0: a free place. */
@@ -79,6 +80,12 @@ void td_mpsd_deinit(struct td_mpsd *mps);
 void td_mpsd_want(struct td_mpsd *mps, bool wanted);
 /* Ends the server with all its clients' contexts, and starts anew. */
 void td_mpsd_restart(struct td_mpsd *mps);
+
+/*
+ * There are clients, and so a server: finds it soon, where it is not known yet. Returns when the
+ * next step is due for that, UINT64_MAX: it is known.
+ */
+uint64_t td_mpsd_find(struct td_mpsd *mps);
 
 /*
  * Has the server end the contexts of its client, which makes the end of that process harmless. The

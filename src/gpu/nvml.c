@@ -35,6 +35,7 @@
 	FUNCTION(throttle, nvmlDeviceGetCurrentClocksEventReasons,                                 \
 		"nvmlDeviceGetCurrentClocksThrottleReasons")                                       \
 	FUNCTION(samples, nvmlDeviceGetSamples, NULL)                                              \
+	FUNCTION(pci, nvmlDeviceGetPciInfo_v3, NULL)                                               \
 	FUNCTION(index, nvmlDeviceGetIndex, NULL)                                                  \
 	FUNCTION(event_set_create, nvmlEventSetCreate, NULL)                                       \
 	FUNCTION(event_set_free, nvmlEventSetFree, NULL)                                           \
@@ -253,6 +254,7 @@ static void ask_gpu(const struct td_nvml *nvml, nvmlDevice_t device, struct td_n
 {
 	nvmlUtilization_t utilisation;
 	nvmlMemory_t memory;
+	nvmlPciInfo_t pci;
 	unsigned current = 0, pending;
 	int r = nvml->memory ? nvml->memory(device, &memory) : NVML_ERROR_FUNCTION_NOT_FOUND;
 
@@ -263,6 +265,8 @@ static void ask_gpu(const struct td_nvml *nvml, nvmlDevice_t device, struct td_n
 		gpu->total_bytes = memory.total;
 		gpu->known |= TD_GPU_KNOWS_MEMORY;
 	}
+	if (nvml->pci && !nvml->pci(device, &pci))
+		gpu->pci = (struct td_pci){pci.domain, pci.bus, pci.device};
 	if (nvml->utilisation && !nvml->utilisation(device, &utilisation)) {
 		gpu->utilisation_ppm = utilisation.gpu * PPM_PER_CENT;
 		gpu->known |= TD_GPU_KNOWS_UTILISATION;

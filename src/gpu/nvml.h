@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gpu/xid_log.h"
+
 #define TD_NVML_GPU_MAX 64
 #define TD_NVML_USE_MAX 512
 #define TD_NVML_ABSENT  1
@@ -43,6 +45,8 @@ struct td_nvml_gpu {
 	uint64_t throttle;        /* NVML_CLOCK_REASONS: why its clock is not that */
 	uint32_t xid;             /* the last error that it reported; 0: none since the start */
 	uint64_t xid_ns;          /* when */
+	int xid_pid;              /* of whom, by the kernel's log; 0: not known */
+	struct td_pci pci;        /* where it is; all 0: not known */
 };
 
 /* A process's memory on a GPU, its context and code included. */

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -30,14 +31,20 @@ struct td_sampler {
 	bool wanted, asked, absent, quit;
 	uint64_t period_ns, glance_period_ns;
 	struct td_sample sample;
+	char log_path[TD_SAMPLER_PATH];
 	/* the thread's */
 	struct td_nvml *nvml;
 	struct td_sample fresh;
+	struct td_xid_log log;
+	char opened[TD_SAMPLER_PATH]; /* the log's path; "": there is none yet */
 	/* By the place in the sample: whose they are, and what it did. NULL: memory was short. */
 	struct {
 		uint8_t uuid[16];
 		uint32_t xid;
 		uint64_t xid_ns;
+		int xid_pid;
+		struct td_xid_row row; /* of the log, of an Xid that was not told yet */
+		uint64_t row_ns;
 		struct td_figures *figures;
 	} seen[TD_NVML_GPU_MAX];
 };
@@ -46,6 +53,8 @@ struct td_sampler {
  * A figure of a GPU is the mean of so long: a single look may be at a moment between two kernels.
  */
 #define MEAN_NS TD_NS_PER_S
+/* An Xid and its line in the log are at most so far apart. */
+#define TOGETHER_NS TD_NS_PER_S
 
 static bool all_are_lost(const struct td_nvml_gpu *gpus, int count)
 {
@@ -56,9 +65,38 @@ static bool all_are_lost(const struct td_nvml_gpu *gpus, int count)
 	return lost;
 }
 
+static void take_rows(struct td_sampler *sampler, uint64_t now_ns)
+{
+	struct td_xid_row row;
+
+	while (td_xid_log_take(&sampler->log, &row))
+		for (uint32_t i = 0; i < sampler->fresh.gpu_count; i++) {
+			if (memcmp(&sampler->fresh.gpus[i].pci, &row.gpu, sizeof(row.gpu)) != 0)
+				continue;
+			sampler->seen[i].row = row;
+			sampler->seen[i].row_ns = now_ns;
+		}
+}
+
+/* The line of the log and the event may come in either order. */
+static void find_pid(struct td_sampler *sampler, uint32_t place, uint64_t now_ns)
+{
+	struct td_xid_row *row = &sampler->seen[place].row;
+
+	if (!sampler->seen[place].xid || sampler->seen[place].xid_pid ||
+		row->xid != sampler->seen[place].xid ||
+		now_ns - sampler->seen[place].row_ns > TOGETHER_NS ||
+		now_ns - sampler->seen[place].xid_ns > TOGETHER_NS)
+		return;
+	sampler->seen[place].xid_pid = row->pid;
+	row->xid = 0;
+}
+
 static void take_xids(struct td_sampler *sampler, uint64_t now_ns)
 {
 	uint32_t index, xid;
+
+	take_rows(sampler, now_ns);
 
 	while (td_nvml_xid(sampler->nvml, &index, &xid))
 		for (uint32_t i = 0; i < sampler->fresh.gpu_count; i++) {
@@ -66,7 +104,10 @@ static void take_xids(struct td_sampler *sampler, uint64_t now_ns)
 				continue;
 			sampler->seen[i].xid = xid;
 			sampler->seen[i].xid_ns = now_ns;
+			sampler->seen[i].xid_pid = 0;
 		}
+	for (uint32_t i = 0; i < sampler->fresh.gpu_count; i++)
+		find_pid(sampler, i, now_ns);
 }
 
 /* The GPU at this place may be another one than at the sample before. */
@@ -110,6 +151,7 @@ static void take_glance(struct td_sampler *sampler)
 	for (uint32_t i = 0; i < sampler->fresh.gpu_count; i++) {
 		sampler->fresh.gpus[i].xid = sampler->seen[i].xid;
 		sampler->fresh.gpus[i].xid_ns = sampler->seen[i].xid_ns;
+		sampler->fresh.gpus[i].xid_pid = sampler->seen[i].xid_pid;
 	}
 	sampler->fresh.glance_ns = now_ns;
 }
@@ -182,6 +224,16 @@ static enum due wait_until_due(struct td_sampler *sampler)
 	return sampler->quit ? DUE_QUIT : due_is;
 }
 
+/* lock is held, which opening a file is short enough for. */
+static void open_log(struct td_sampler *sampler)
+{
+	if (!strcmp(sampler->opened, sampler->log_path))
+		return;
+	strcpy(sampler->opened, sampler->log_path);
+	td_xid_log_close(&sampler->log);
+	td_xid_log_open(&sampler->log, sampler->opened);
+}
+
 static void *sampler_thread(void *arg)
 {
 	struct td_sampler *sampler = arg;
@@ -190,6 +242,7 @@ static void *sampler_thread(void *arg)
 
 	pthread_mutex_lock(&sampler->lock);
 	while ((due = wait_until_due(sampler)) != DUE_QUIT) {
+		open_log(sampler);
 		pthread_mutex_unlock(&sampler->lock);
 		if (due == DUE_SAMPLE)
 			absent = take_sample(sampler);
@@ -201,6 +254,7 @@ static void *sampler_thread(void *arg)
 		(void)eventfd_write(sampler->fd, 1);
 	}
 	pthread_mutex_unlock(&sampler->lock);
+	td_xid_log_close(&sampler->log);
 	td_nvml_close(sampler->nvml);
 	return NULL;
 }
@@ -237,6 +291,7 @@ int td_sampler_new(const char *library, uint64_t period_ns, struct td_sampler **
 		return r;
 	}
 	sampler->period_ns = period_ns;
+	sampler->log.fd = -1;
 	pthread_mutex_init(&sampler->lock, NULL);
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -304,6 +359,13 @@ void td_sampler_set_glance(struct td_sampler *sampler, uint64_t period_ns)
 		sampler->glance_period_ns = period_ns;
 		pthread_cond_signal(&sampler->changed);
 	}
+	pthread_mutex_unlock(&sampler->lock);
+}
+
+void td_sampler_set_log(struct td_sampler *sampler, const char *path)
+{
+	pthread_mutex_lock(&sampler->lock);
+	snprintf(sampler->log_path, sizeof(sampler->log_path), "%s", path);
 	pthread_mutex_unlock(&sampler->lock);
 }
 

@@ -45,6 +45,12 @@ void td_sampler_set_period(struct td_sampler *sampler, uint64_t period_ns);
  */
 void td_sampler_set_glance(struct td_sampler *sampler, uint64_t period_ns);
 
+/*
+ * The kernel's log, which tells whose an Xid is (xid_log.h): from now on, from its end on. "": none.
+ */
+#define TD_SAMPLER_PATH 108
+void td_sampler_set_log(struct td_sampler *sampler, const char *path);
+
 /* Requests one sample as soon as possible. */
 void td_sampler_ask(struct td_sampler *sampler);
 

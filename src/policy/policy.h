@@ -106,6 +106,7 @@ struct td_gpu_view {
 	uint32_t sm_clock_max_mhz; /* highest SM clock of the GPU; 0: unknown */
 	uint32_t xid;              /* the last Xid error; 0: none */
 	uint64_t xid_ns;           /* when the last Xid error came */
+	uint8_t xid_of;            /* enum td_xid_of of health.h: whose it is */
 	enum td_mps mps;
 	uint64_t mps_started_ns; /* when the present MPS server was started; 0 unknown */
 	bool hangs;              /* work is in flight, and none has ended for the detector's time */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policy/algo/control/health.h"
 #include "policy/node/plans.h"
 #include "policy/node/profile.h"
 
@@ -136,6 +137,7 @@ static void event(struct world *w, uint8_t kind, uint8_t arg)
 		w->gpus[arg & 1].sm_clock_mhz = arg * 8u;
 		w->gpus[arg & 1].sm_clock_max_mhz = arg & 4 ? 1980 : 0;
 		w->gpus[arg & 1].xid = (arg & 0xf8) == 0x68 ? 31 : 0;
+		w->gpus[arg & 1].xid_of = TD_XID_OF_MPS;
 		w->gpus[arg & 1].mps = (enum td_mps)(arg >> 3 & 15) < TD_MPS_N
 					       ? (enum td_mps)(arg >> 3 & 15)
 					       : TD_MPS_ON;

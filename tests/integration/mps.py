@@ -2,12 +2,17 @@
 
 TAP on stdout; arguments: the build, cases. Times are those of the software GPU's model.
 """
+import json
 import os
 import signal
 import subprocess
+import time
 
 from mps_world import HALF, MpsWorld, answer, ask
 from world import DEADLINE_S, SOFTGPU, TANDEMD, run_cases, until
+
+PCI = "0000:01:00"  # of the software GPU
+
 
 def programs_of_tandem_run_side_by_side():
     with MpsWorld() as world:
@@ -78,6 +83,40 @@ def a_new_daemon_takes_it_over():
         assert ask(client, f"run {HALF} 10")[0] == 0
 
 
+def an_xid_resets_mps_only_where_it_is_of_a_program_there():
+    with MpsWorld() as world:
+        log = f"{world.directory}/kmsg"
+        open(log, "w").close()
+        world.turn_on()
+        assert world.tandem("set", f"gpu.log={log}").returncode == 0
+        client = world.client()
+        pid = world.jobs()[0]["pid"]
+
+        def details():
+            return [e["detail"] for e in world.events("mps")]
+
+        def gpu():
+            return json.loads(world.tandem("gpu", "--json").stdout)[0]
+
+        def cause(pid):
+            if pid:
+                with open(log, "a") as f:
+                    f.write(f"6,1,2,-;NVRM: Xid (PCI:{PCI}): 31, pid={pid}, name=x, Ch 1\n")
+            assert world.call(SOFTGPU, "fault", "xid", "31").returncode == 0
+            until(lambda: gpu().get("xid_age_ns", 1e9) < 5e8, "the Xid")
+
+        cause(os.getpid())
+        time.sleep(0.5)
+        assert not any("suspect" in d or "anew" in d for d in details()), details()
+        cause(0)
+        until(lambda: any("not known of which process" in d for d in details()), "suspicion")
+        assert ask(client, f"run {HALF} 2")[0] == 0
+        time.sleep(0.5)
+        assert not any("anew" in d for d in details()), details()
+        cause(pid)
+        until(lambda: "is started anew: an Xid error has ended its clients" in details(), "reset")
+
+
 def a_foreign_one_is_left_alone():
     with MpsWorld() as world:
         pipe = f"{world.directory}/foreign"
@@ -143,5 +182,6 @@ def a_system_daemon_or_nobody_else_may_be_asked():
 assert os.path.exists(TANDEMD)
 run_cases([programs_of_tandem_run_side_by_side, without_it_nothing_changes,
            each_gpu_has_its_own_and_a_job_of_several_has_none, one_that_dies_is_started_again,
+           an_xid_resets_mps_only_where_it_is_of_a_program_there,
            a_new_daemon_takes_it_over, a_foreign_one_is_left_alone, doctor_says_what_is_wrong,
            a_system_daemon_or_nobody_else_may_be_asked], at_once=4)

@@ -79,6 +79,7 @@ struct td_mps_seen {
 	bool can_serve;      /* programs use MPS there, or will when a policy asks for it */
 	bool hangs;          /* work is in flight, and none of it ends */
 	uint64_t started_ns; /* of the control daemon or the server, whichever is younger */
+	pid_t server;        /* 0: none is known */
 };
 
 struct td_node_io {
@@ -163,6 +164,7 @@ struct td_gpu {
 	uint64_t drained_moved; /* bytes moved on this GPU until then */
 	struct td_alone alone;
 	struct td_hang hang; /* of its MPS server */
+	uint64_t xid_ns;     /* of the last Xid that was looked at for that */
 	enum td_host_memory host_memory;
 	/* The share of its time that its clients' meters add up to; metering.c. */
 	uint64_t metered_ppm;

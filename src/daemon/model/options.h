@@ -38,6 +38,7 @@ struct td_options {
 	uint32_t pressure_ppm;
 	struct td_muxflow_options muxflow;
 	char locks[108];              /* absolute, or "auto" */
+	char log[108];                /* likewise */
 	char profiles[108];           /* absolute, or "none" */
 	char capacity[TD_LIMIT_TEXT]; /* as typed: a share is of each GPU's own size */
 	char host_limit

@@ -8,6 +8,7 @@
 #include "daemon/model/job.h"
 #include "daemon/model/node.h"
 #include "daemon/node/gpus.h"
+#include "daemon/node/hangs.h"
 #include "proto/orders.h"
 
 /* Each library tells steps, counts requests, and holds its program to a duty and to a batch. */
@@ -150,6 +151,7 @@ static void show_health(
 	view->known |= TD_HAS(HEALTH);
 	view->xid = listed->xid;
 	view->xid_ns = listed->xid_ns;
+	view->xid_of = (uint8_t)td_hangs_xid_of(node, listed, seen.server);
 	view->mps = seen.state;
 	view->mps_started_ns = seen.started_ns;
 	view->hangs = seen.hangs;

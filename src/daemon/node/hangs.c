@@ -2,9 +2,13 @@
 #include "daemon/node/hangs.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "daemon/model/node.h"
 #include "daemon/node/gpus.h"
+
+/* The log tells of it at the same time, as far as the clock of who reads it goes. */
+#define XID_PID_NS 100000000ull
 
 /*
  * The server of a GPU serves one user. What another one's programs say of it is not believed, once
@@ -61,6 +65,50 @@ void td_hangs_gone(struct td_node *node, const struct td_process *process, uint6
 {
 	if (!process->has_left)
 		suspect_all(node, process, "has ended without leaving MPS", now_ns);
+}
+
+static bool is_client(const struct td_node *node, const uint8_t *uuid, pid_t pid)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients) {
+		const struct td_client *client = td_client_at(it);
+
+		if (client->mps && client->process->pid == pid &&
+			!memcmp(node->gpus[client->gpu].uuid, uuid, 16))
+			return true;
+	}
+	return false;
+}
+
+enum td_xid_of td_hangs_xid_of(
+	const struct td_node *node, const struct td_nvml_gpu *listed, pid_t server)
+{
+	if (!listed->xid_pid)
+		return TD_XID_OF_UNKNOWN;
+	return listed->xid_pid == server || is_client(node, listed->uuid, listed->xid_pid)
+		       ? TD_XID_OF_MPS
+		       : TD_XID_OF_OTHER;
+}
+
+void td_hangs_xid(
+	struct td_node *node, uint32_t index, pid_t server, uint64_t server_ns, uint64_t now_ns)
+{
+	struct td_gpu *gpu = &node->gpus[index];
+	const struct td_nvml_gpu *listed = td_gpus_find(node, gpu->uuid);
+	char detail[128];
+
+	if (!listed || !listed->xid || listed->xid_ns == gpu->xid_ns ||
+		now_ns < listed->xid_ns + XID_PID_NS)
+		return;
+	gpu->xid_ns = listed->xid_ns;
+	if (listed->xid_ns < server_ns || td_xid_class(listed->xid) != TD_XID_PROGRAM ||
+		td_hangs_xid_of(node, listed, server) != TD_XID_OF_UNKNOWN)
+		return;
+	td_hang_died(&gpu->hang, now_ns);
+	snprintf(detail, sizeof(detail), "suspect: Xid %u, and it is not known of which process",
+		listed->xid);
+	td_node_gpu_event(node, TD_EVENT_MPS, NULL, td_gpu_number(node, index), now_ns, detail);
 }
 
 void td_hangs_look(struct td_node *node, uint64_t now_ns)

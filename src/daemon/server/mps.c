@@ -158,6 +158,7 @@ bool td_mps_table_seen(
 	if (gpu) {
 		ret->state = states[gpu->mps.state];
 		ret->started_ns = td_mpsd_started_ns(&gpu->mps);
+		ret->server = gpu->mps.server;
 		ret->hangs = used && used->hang.state == TD_HANG_HUNG;
 	}
 	return true;
@@ -188,11 +189,18 @@ static uint64_t watch(const struct td_mps_table *table, struct td_mps_gpu *gpu, 
 	struct td_hang_params params = td_hang_default;
 	struct td_gpu *used = used_gpu(table, gpu->uuid);
 	const char *why;
-	uint64_t next_ns;
+	uint64_t next_ns, find_ns = UINT64_MAX;
 	bool hung;
 
 	if (!used)
 		return UINT64_MAX;
+	if (gpu->mps.state == TD_MPSD_READY)
+		td_hangs_xid(table->node, (uint32_t)(used - table->node->gpus), gpu->mps.server,
+			td_mpsd_started_ns(&gpu->mps), now_ns);
+	/* Who is suspect, and is to be let go of, is known by its server alone. */
+	if (used->hang.launched || used->hang.state != TD_HANG_QUIET)
+		find_ns = td_mpsd_find(&gpu->mps);
+	gpu->next_ns = find_ns < gpu->next_ns ? find_ns : gpu->next_ns;
 	params.tried_ns = table->node->options.mps_patience_ns;
 	next_ns = td_canary_turn(&gpu->canary, &used->hang, &params, &gpu->mps, now_ns, &hung);
 	if (hung)

@@ -467,6 +467,7 @@ uint64_t td_server_turn(void *arg, uint64_t now_ns)
 	td_peer_send_held(server);
 	td_watch_set_glance(&server->watch,
 		server->node.policy->needs & BY_FIGURES || server->mps.count ? GLANCE_NS : 0);
+	td_watch_set_log(&server->watch, server->node.options.log);
 	td_watch_set(&server->watch, server->node.client_count > 0, server->node.options.sample_ns);
 	look_ns = td_overhead_wants_ns(&server->node, server->watch.sample.time_ns, now_ns);
 	if (look_ns > now_ns)

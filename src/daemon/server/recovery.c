@@ -4,6 +4,7 @@
 #include "daemon/execute/actions.h"
 #include "daemon/model/node.h"
 #include "daemon/node/gpus.h"
+#include "daemon/node/hangs.h"
 #include "gpu/mps.h"
 
 static struct td_health_metrics metrics_of(
@@ -22,6 +23,7 @@ static struct td_health_metrics metrics_of(
 		/* One of before is not this server's. */
 		.xid = listed && listed->xid_ns >= td_mpsd_started_ns(mps) ? listed->xid : 0,
 		.xid_ns = listed ? listed->xid_ns : 0,
+		.xid_of = listed ? td_hangs_xid_of(node, listed, mps->server) : TD_XID_OF_UNKNOWN,
 		.hangs = node->gpus[gpu].hang.state == TD_HANG_HUNG,
 	};
 }

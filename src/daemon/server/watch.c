@@ -54,6 +54,12 @@ void td_watch_set_glance(struct td_watch *watch, uint64_t period_ns)
 		td_sampler_set_glance(watch->sampler, period_ns);
 }
 
+void td_watch_set_log(struct td_watch *watch, const char *path)
+{
+	if (watch->sampler)
+		td_sampler_set_log(watch->sampler, strcmp(path, "auto") ? path : "/dev/kmsg");
+}
+
 void td_watch_ask(struct td_watch *watch)
 {
 	if (watch->sampler)

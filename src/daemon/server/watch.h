@@ -26,6 +26,9 @@ void td_watch_set(struct td_watch *watch, bool wanted, uint64_t period_ns);
 /* So often clocks, utilisation and Xids are looked at in between; 0: not. */
 void td_watch_set_glance(struct td_watch *watch, uint64_t period_ns);
 
+/* The kernel's log: a path, or "auto" (options.def). */
+void td_watch_set_log(struct td_watch *watch, const char *path);
+
 /* Requests one more sample as soon as possible. */
 void td_watch_ask(struct td_watch *watch);
 

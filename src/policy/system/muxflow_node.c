@@ -156,6 +156,7 @@ static struct td_health_metrics health_metrics_of(const struct td_gpu_view *gpu)
 		.server_ns = gpu->mps_started_ns,
 		.xid = gpu->xid,
 		.xid_ns = gpu->xid_ns,
+		.xid_of = (enum td_xid_of)gpu->xid_of,
 		.hangs = gpu->hangs,
 	};
 }

@@ -166,6 +166,35 @@ TEST(it_runs_while_it_is_wanted)
 	end();
 }
 
+TEST(its_server_is_found_soon_where_there_are_clients)
+{
+	pid_t server = fork();
+	uint64_t asked_ns;
+	char text[32];
+
+	if (!server) {
+		pause();
+		_exit(0);
+	}
+	begin();
+	td_mpsd_want(&mps, true);
+	until(TD_MPSD_READY);
+	until_nothing_is_asked();
+	asked_ns = mps.look_ns - 2 * TD_NS_PER_S;
+	snprintf(text, sizeof(text), "%d\n", (int)server);
+	write_file("mps/0/servers", text, 0644);
+	CHECK_EQ(td_mpsd_step(&mps, asked_ns + TD_NS_PER_S), asked_ns + 2 * TD_NS_PER_S);
+	CHECK_EQ(td_mpsd_find(&mps), asked_ns + 200 * TD_NS_PER_MS);
+	CHECK_EQ(td_mpsd_find(&mps), asked_ns + 200 * TD_NS_PER_MS);
+	until_it_is_asked();
+	CHECK_EQ(td_mpsd_find(&mps), UINT64_MAX);
+	until_nothing_is_asked();
+	CHECK_EQ(mps.server, server);
+	CHECK_EQ(td_mpsd_find(&mps), UINT64_MAX);
+	kill(server, SIGKILL);
+	end();
+}
+
 TEST(a_faulty_server_is_seen_and_its_end)
 {
 	pid_t server = fork();

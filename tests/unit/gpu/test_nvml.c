@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/time.h"
@@ -184,6 +186,43 @@ TEST(gpm_tells_the_activity_between_two_samples)
 	CHECK_EQ(fake_nvml.gpm_samples, 0);
 	fake_nvml.gpm = 0;
 	fake_nvml.count = 2;
+}
+
+TEST(the_log_tells_whose_an_xid_is)
+{
+	char path[] = "/tmp/xid-log-XXXXXX";
+	int fd = mkstemp(path);
+	struct td_sampler *sampler;
+
+	fake_nvml.clock = 1500;
+	CHECK_EQ(td_sampler_new(FAKE, NEVER, &sampler), 0);
+	td_sampler_set_glance(sampler, PERIOD);
+	td_sampler_set_log(sampler, path);
+	td_sampler_want(sampler, true);
+	await(sampler);
+	/* Neither the line of the second GPU nor that of another Xid is it. */
+	dprintf(fd, "6,1,2,-;NVRM: Xid (PCI:0000:02:00): 31, pid=11\n"
+		    "6,1,2,-;NVRM: Xid (PCI:0000:01:00): 13, pid=12\n");
+	fake_nvml.xid = 31;
+	do
+		await(sampler);
+	while (!sample.gpus[0].xid);
+	CHECK_EQ(sample.gpus[0].xid_pid, 0);
+	dprintf(fd, "6,1,2,-;NVRM: Xid (PCI:0000:01:00): 31, pid=13\n");
+	do
+		await(sampler);
+	while (!sample.gpus[0].xid_pid);
+	CHECK_EQ(sample.gpus[0].xid_pid, 13);
+	/* The next one is not his for that. */
+	fake_nvml.xid = 43;
+	do
+		await(sampler);
+	while (sample.gpus[0].xid != 43);
+	CHECK_EQ(sample.gpus[0].xid_pid, 0);
+	td_sampler_free(sampler);
+	close(fd);
+	unlink(path);
+	fake_nvml.clock = 0;
 }
 
 TEST(between_samples_glances_keep_coming)

@@ -29,13 +29,20 @@ const char *td_xid_text(uint32_t xid)
 	}
 }
 
-/* Returns the class of an Xid that has come since the last step; TD_XID_SHOWN if none has. */
+/*
+ * The class of an Xid that has come since the last step; TD_XID_SHOWN where none has, or where it
+ * is a program's that is not, or not known to be, under MPS. The latter is looked at again.
+ */
 static enum td_xid_class take_xid(struct td_health *health, const struct td_health_metrics *metrics)
 {
+	enum td_xid_class class = td_xid_class(metrics->xid);
+
 	if (!metrics->xid || metrics->xid_ns == health->xid_ns)
 		return TD_XID_SHOWN;
+	if (class == TD_XID_PROGRAM && metrics->xid_of == TD_XID_OF_UNKNOWN)
+		return TD_XID_SHOWN;
 	health->xid_ns = metrics->xid_ns;
-	return td_xid_class(metrics->xid);
+	return class == TD_XID_PROGRAM && metrics->xid_of != TD_XID_OF_MPS ? TD_XID_SHOWN : class;
 }
 
 static bool is_error(const struct td_health_metrics *metrics, enum td_xid_class xid)

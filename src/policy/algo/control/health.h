@@ -12,9 +12,10 @@
  *   BROKEN --breaker_ns are over--> FAILED, or STARTING if the server is good
  *   any state --an Xid of class DEVICE--> LOST      until the GPU is forgotten
  *
- * An error is a failed MPS server; or, with a server that runs, an Xid of class PROGRAM, or work in
- * flight of which nothing ends. Without MPS a program's error ends that program alone, so it is
- * none here. An Xid counts once, when its time is new: an old one does not fail a new server.
+ * An error is a failed MPS server; or, with a server that runs, an Xid of class PROGRAM of the
+ * server or a client, or work in flight of which nothing ends. The Xid of a program outside of MPS
+ * ends that program alone, so it is none here; nor is one of which it is not known whose it is. An
+ * Xid counts once, when its time is new: an old one does not fail a new server.
  *
  * Invariants
  *  - a reset is wanted in FAILED only, so never more often than breaker_failures in the window;
@@ -74,6 +75,12 @@ enum td_health_server {
 	TD_HEALTH_SERVER_FAILED, /* it has died, or refuses clients */
 };
 
+enum td_xid_of {
+	TD_XID_OF_UNKNOWN, /* yet */
+	TD_XID_OF_MPS,     /* of the server, or a client of it */
+	TD_XID_OF_OTHER,
+};
+
 struct td_health_metrics {
 	bool has_figures; /* this sample has figures of the GPU */
 	enum td_health_server server;
@@ -81,6 +88,7 @@ struct td_health_metrics {
 	uint32_t xid;       /* the last Xid; 0: none */
 	uint64_t xid_ns;    /* when the last Xid came */
 	bool hangs;         /* work is in flight, and none of it ends */
+	enum td_xid_of xid_of;
 };
 
 /* A zeroed struct is in STARTING and has seen nothing. */

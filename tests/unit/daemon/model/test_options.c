@@ -63,8 +63,10 @@ TEST(an_unknown_option_is_answered_with_all_that_there_are)
 	close(fd);
 	unlink(path);
 	for (size_t i = 0; td_options_row(&options, i, &row); i++) {
-		bool grouped = !strncmp(row.key, "muxflow.", 8);
-		const char *at = strstr(err.msg, grouped ? "muxflow.*" : row.key);
+		bool is_muxflow = !strncmp(row.key, "muxflow.", 8);
+		bool grouped = is_muxflow || !strncmp(row.key, "gpu.", 4);
+		const char *group = is_muxflow ? "muxflow.*" : "gpu.*";
+		const char *at = strstr(err.msg, grouped ? group : row.key);
 
 		if (grouped) {
 			CHECK(at != NULL);

@@ -19,7 +19,8 @@ static void start(void)
 {
 	memset(&health, 0, sizeof(health));
 	metrics = (struct td_health_metrics){
-		.has_figures = true, .server = TD_HEALTH_SERVER_RUNS, .server_ns = 1};
+		.has_figures = true, .server = TD_HEALTH_SERVER_RUNS, .server_ns = 1,
+		.xid_of = TD_XID_OF_MPS};
 	now = 1000 * S;
 	for (unsigned i = 1; i < td_health_default.good_samples; i++)
 		CHECK_EQ(step(), TD_HEALTH_STARTING);
@@ -71,6 +72,34 @@ TEST(a_page_fault_fails_the_server_and_no_later_one)
 	CHECK_EQ(health.state, TD_HEALTH_GOOD);
 	see_xid(31);
 	CHECK_EQ(step(), TD_HEALTH_FAILED);
+}
+
+TEST(the_error_of_a_program_outside_of_mps_is_its_own)
+{
+	start();
+	metrics.xid_of = TD_XID_OF_OTHER;
+	see_xid(31);
+	CHECK_EQ(step(), TD_HEALTH_GOOD);
+	metrics.xid_of = TD_XID_OF_MPS;
+	CHECK_EQ(step(), TD_HEALTH_GOOD);
+}
+
+TEST(an_error_counts_as_soon_as_it_is_known_whose_it_is)
+{
+	start();
+	metrics.xid_of = TD_XID_OF_UNKNOWN;
+	see_xid(31);
+	CHECK_EQ(step(), TD_HEALTH_GOOD);
+	metrics.xid_of = TD_XID_OF_MPS;
+	CHECK_EQ(step(), TD_HEALTH_FAILED);
+}
+
+TEST(a_device_is_lost_whoever_did_it)
+{
+	start();
+	metrics.xid_of = TD_XID_OF_UNKNOWN;
+	see_xid(79);
+	CHECK_EQ(step(), TD_HEALTH_LOST);
 }
 
 TEST(noise_decides_nothing)

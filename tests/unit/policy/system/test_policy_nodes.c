@@ -228,8 +228,12 @@ TEST(muxflow_settles_within_500_ms_of_a_step)
 				service, a, step % 2 ? 450000 : 750000, offline_ppm[i], 500);
 			CHECK(load > 855000 && load < 945000);
 			CHECK_EQ(node.verdicts[0].state == TD_SYSMONITOR_OVERLIMIT, false);
-			(void)run_beside(
-				service, a, step % 2 ? 450000 : 750000, offline_ppm[i], 1500);
+			/* It stays, within 6 % for the next tenth of a second and 5 % after that. */
+			for (unsigned at = 0; at < 15; at++) {
+				load = run_beside(service, a, step % 2 ? 450000 : 750000,
+					offline_ppm[i], 100);
+				CHECK(load > (at ? 855000 : 846000) && load < (at ? 945000 : 954000));
+			}
 		}
 	}
 }
@@ -312,6 +316,7 @@ TEST(muxflow_restarts_what_an_error_has_hit)
 	node.gpus[0].mps = TD_MPS_ON;
 	node.gpus[0].xid = 31;
 	node.gpus[0].xid_ns = node.now;
+	node.gpus[0].xid_of = TD_XID_OF_MPS;
 	step();
 	CHECK_EQ(count_actions(TD_ACTION_RESTART, service), 1);
 	CHECK_EQ(count_actions(TD_ACTION_EVICT, a), 1);
