@@ -19,6 +19,7 @@
 struct report {
 	struct td_json json;
 	bool as_json, softgpu; /* softgpu: the driver is in software */
+	bool has_daemon;       /* that answers */
 	unsigned failed;
 };
 
@@ -137,6 +138,7 @@ static void check_daemon(struct report *report)
 	else
 		snprintf(text, sizeof(text), "answers at %s", path);
 	report_check(report, "daemon", !td_cli_is_mute(r), text);
+	report->has_daemon = fd >= 0 && !td_cli_is_mute(r) && r >= 0;
 	if (fd >= 0)
 		close(fd);
 }
@@ -177,6 +179,31 @@ static void check_pressure(struct report *report)
 		      "jobs"
 		    : "the kernel does not tell memory pressure (CONFIG_PSI, psi=1), so "
 		      "memory.pressure evicts nobody");
+}
+
+static void say_cpus(const struct td_msg *msg, void *arg)
+{
+	struct report *report = arg;
+	char text[2 * TD_STR_MAX + 64];
+
+	if (msg->type != TD_MSG_TYPE_option || !strcmp(msg->option.value, "none"))
+		return;
+	if (*msg->option.why_not)
+		snprintf(text, sizeof(text), "besteffort.cpus=%s: %s", msg->option.value,
+			msg->option.why_not);
+	else
+		snprintf(text, sizeof(text), "besteffort jobs run on CPUs %s", msg->option.value);
+	report_check(report, "cpus", !*msg->option.why_not, text);
+}
+
+/* Without a daemon there is no such option. */
+static void check_cpus(struct report *report)
+{
+	struct td_msg get = {.type = TD_MSG_TYPE_get};
+
+	strcpy(get.get.key, "besteffort.cpus");
+	if (report->has_daemon)
+		(void)td_cli_ask(&get, say_cpus, report);
 }
 
 static void say_mps(void *arg, bool ok, const char *text)
@@ -318,6 +345,7 @@ int td_verb_doctor(int argc, char **argv)
 	check_locks(&report);
 	td_cli_check_mps(say_mps, &report);
 	check_pressure(&report);
+	check_cpus(&report);
 	check_environment(&report);
 	for (; at < argc; at++)
 		check_program(&report, argv[at]);

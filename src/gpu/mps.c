@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/bounds.h"
 #include "base/time.h"
 
 #define DEFAULT_DIRECTORY "/tmp/nvidia-mps"
@@ -609,11 +610,9 @@ static uint64_t next_ns(const struct td_mpsd *mps, uint64_t now_ns)
 		return mps->call.pid_fd >= 0 ? NEVER_NS : now_ns + LOOK_NS;
 	if (mps->call.pid)
 		return mps->call.until_ns;
-	if (mps->control)
-		return mps->state == TD_MPSD_STOPPING ? NEVER_NS
-		       : has_client(mps)              ? 0
-						      : mps->look_ns;
-	return mps->wanted ? mps->retry_ns : NEVER_NS;
+	if (!mps->control)
+		return mps->wanted ? mps->retry_ns : NEVER_NS;
+	return mps->state == TD_MPSD_STOPPING ? NEVER_NS : has_client(mps) ? 0 : mps->look_ns;
 }
 
 uint64_t td_mpsd_step(struct td_mpsd *mps, uint64_t now_ns)
@@ -644,9 +643,7 @@ uint64_t td_mpsd_find(struct td_mpsd *mps)
 {
 	if (mps->server || mps->state != TD_MPSD_READY || mps->call.pid)
 		return NEVER_NS;
-	if (mps->asked_ns + FIND_NS < mps->look_ns)
-		mps->look_ns = mps->asked_ns + FIND_NS;
-	return mps->look_ns;
+	return mps->look_ns = td_min_u64(mps->look_ns, mps->asked_ns + FIND_NS);
 }
 
 void td_mpsd_terminate(struct td_mpsd *mps, pid_t client)

@@ -46,7 +46,7 @@ void td_sampler_set_period(struct td_sampler *sampler, uint64_t period_ns);
 void td_sampler_set_glance(struct td_sampler *sampler, uint64_t period_ns);
 
 /*
- * The kernel's log, which tells whose an Xid is (xid_log.h): from now on, from its end on. "": none.
+ * The kernel's log, which tells whose an Xid is (xid_log.h). It is read from its end on. "": none.
  */
 #define TD_SAMPLER_PATH 108
 void td_sampler_set_log(struct td_sampler *sampler, const char *path);

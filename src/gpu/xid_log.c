@@ -10,7 +10,7 @@
 /* A log that is written faster than it is read is not read to its end. */
 #define READS_MAX 256
 
-/* A number of digits of that base, and what comes behind it. False: there is none, or it is too large. */
+/* Reads a number, up to what comes behind it. False: there is none, or it is too large. */
 static bool parse_number(const char **text, uint32_t base, uint32_t *ret)
 {
 	static const char digits[] = "0123456789abcdef";

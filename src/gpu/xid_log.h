@@ -1,6 +1,6 @@
 /*
- * Whose an Xid error is. NVML's event has its number alone; the kernel's log has a line with the
- * process, too:
+ * The kernel's log tells whose an Xid error is. NVML's event has the number alone, a line of the
+ * log has the process, too:
  *
  *	6,1234,5678,-;NVRM: Xid (PCI:0000:3b:00): 31, pid=1234, name=train, Ch 00000010, ...
  *

@@ -324,6 +324,13 @@ struct td_moving {
 	uint64_t reserved_bytes;
 };
 
+/* Which CPUs a process runs on: server/cpus.h. */
+enum td_cpus_state {
+	TD_CPUS_ANY,
+	TD_CPUS_BESTEFFORT, /* those of besteffort jobs */
+	TD_CPUS_KEPT,       /* as somebody else wants it, or it could not be changed */
+};
+
 struct td_process {
 	struct td_list of_node, of_job, clients;
 	void *peer;
@@ -379,6 +386,8 @@ struct td_process {
 	uint64_t moves, moved_ns; /* how many; when the last one ended */
 	struct td_leave leave;
 	bool has_left; /* LEFT has come: its death cannot harm MPS any more */
+	enum td_cpus_state cpus;
+	char *came_from; /* the control group before TD_CPUS_BESTEFFORT; NULL: not known */
 	uint64_t started_ns, held_ns, waited_ns, launches, handovers;
 	uint8_t candidates[TD_GPU_MAX][16]; /* the GPUs that its PLACE messages have named so far */
 	uint32_t candidate_count;

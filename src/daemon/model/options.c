@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "base/parse.h"
+#include "daemon/model/cpuset.h"
 #include "policy/policy.h"
 
 enum kind {
@@ -21,6 +22,7 @@ enum kind {
 	KIND_size,
 	KIND_limit,
 	KIND_path,
+	KIND_cpus,
 	KIND_count,
 	KIND_jobs,
 	KIND_gpus,
@@ -135,6 +137,15 @@ static int set_limit(char (*ret)[TD_LIMIT_TEXT], const char *value, struct td_er
 
 	if (r)
 		return td_err_expected(err, r, value, TD_EXPECTED_LIMIT ", or none");
+	strcpy(*ret, value);
+	return 0;
+}
+
+static int set_cpus(char (*ret)[TD_CPUSET_CPUS], const char *value, struct td_err *err)
+{
+	if (strcmp(value, "none") && !td_cpuset_parse(value))
+		return td_err_expected(
+			err, -EINVAL, value, "CPUs such as 0-3,8, of at most 107 bytes, or none");
 	strcpy(*ret, value);
 	return 0;
 }
@@ -280,6 +291,7 @@ static int set_option(
 	case KIND_size: return set_size(field, o, value, err);
 	case KIND_limit: return set_limit(field, value, err);
 	case KIND_path: return set_path(field, o, value, err);
+	case KIND_cpus: return set_cpus(field, value, err);
 	case KIND_count: return set_count(field, o, value, err);
 	case KIND_jobs: return set_jobs(field, value, err);
 	case KIND_gpus: return set_gpus(field, value, err);
@@ -465,6 +477,7 @@ bool td_options_row(const struct td_options *options, size_t i, struct td_option
 			meter_names[*(const enum td_meter_option *)field]);
 		break;
 	case KIND_path:
+	case KIND_cpus:
 	case KIND_limit:
 	case KIND_size: snprintf(ret->value, sizeof(ret->value), "%s", (const char *)field); break;
 	}

@@ -40,6 +40,8 @@ struct td_options {
 	char locks[108];              /* absolute, or "auto" */
 	char log[108];                /* likewise */
 	char profiles[108];           /* absolute, or "none" */
+	char cpus[108];               /* a list, or "none" */
+	char cgroup_root[108];        /* absolute, or "auto" */
 	char capacity[TD_LIMIT_TEXT]; /* as typed: a share is of each GPU's own size */
 	char host_limit
 		[TD_LIMIT_TEXT]; /* as typed, or "none": a share is of the machine's memory */

@@ -189,6 +189,20 @@ static bool is_frozen(pid_t pid)
 		       "/sys/fs/cgroup/freezer", group, "freezer.state", td_procfs_parse_freezer);
 }
 
+int td_procfs_group(pid_t pid, char *ret, size_t len)
+{
+	char path[64], text[TEXT_MAX];
+	int r;
+
+	if (pid <= 0)
+		return -ESRCH;
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
+	r = read_text(path, text, sizeof(text));
+	if (r)
+		return r;
+	return td_procfs_parse_cgroup(text, "", ret, len) ? 0 : -ENOENT;
+}
+
 enum td_stop td_procfs_stop(pid_t pid, const struct td_procfs_stat *stat)
 {
 	if (stat->state == 'T')

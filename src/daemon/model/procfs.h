@@ -54,6 +54,9 @@ uint64_t td_procfs_start_ticks(pid_t pid, uid_t uid);
 /* Its real uid. 0, or -errno if the process is gone or not visible here. */
 int td_procfs_uid(pid_t pid, uid_t *ret);
 
+/* Its group in the unified hierarchy ("" is the root), as td_procfs_parse_cgroup(). 0 or -errno. */
+int td_procfs_group(pid_t pid, char *ret, size_t len);
+
 /* Combines the state in its stat and its control groups. */
 enum td_stop td_procfs_stop(pid_t pid, const struct td_procfs_stat *stat);
 

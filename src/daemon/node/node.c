@@ -107,6 +107,7 @@ static void free_process(struct td_node *node, struct td_process *process)
 	td_list_remove(&process->of_job);
 	td_job_leave(process->job);
 	td_service_free(process->service);
+	free(process->came_from);
 	free(process);
 }
 

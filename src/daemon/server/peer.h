@@ -11,6 +11,7 @@
 #include "daemon/model/users.h"
 #include "daemon/server/gpu_locks.h"
 #include "daemon/server/closer.h"
+#include "daemon/server/cpus.h"
 #include "daemon/server/loop.h"
 #include "daemon/server/mps.h"
 #include "daemon/server/pressure.h"
@@ -24,6 +25,7 @@ struct td_server {
 	struct td_gpu_locks gpu_locks;
 	struct td_mps_table mps;
 	struct td_pressure_watch pressure;
+	struct td_cpus cpus;
 	struct td_sweep sweep;
 	struct td_closer *closer;
 	struct td_source listener;

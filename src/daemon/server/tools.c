@@ -407,6 +407,9 @@ static void send_option(struct td_peer *peer, const struct td_option_row *row)
 	snprintf(msg.option.value, sizeof(msg.option.value), "%s", row->value);
 	snprintf(msg.option.unit, sizeof(msg.option.unit), "%s", row->unit);
 	snprintf(msg.option.help, sizeof(msg.option.help), "%s", row->help);
+	if (!strcmp(row->key, "besteffort.cpus"))
+		snprintf(msg.option.why_not, sizeof(msg.option.why_not), "%s",
+			peer->server->cpus.cpuset.why);
 	td_peer_send(peer, &msg);
 }
 

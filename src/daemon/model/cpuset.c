@@ -1,0 +1,215 @@
+/* See cpuset.h. */
+#include "daemon/model/cpuset.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CPU_MAX    65535u
+#define OWN        "/tandemd"
+#define BESTEFFORT "/besteffort"
+#define JOBS       "/jobs"
+
+/* -- a list of CPUs -- */
+
+static bool parse_cpu(const char **text, uint32_t *ret)
+{
+	const char *begin = *text;
+	uint32_t cpu = 0;
+
+	for (; **text >= '0' && **text <= '9'; (*text)++) {
+		cpu = cpu * 10 + (uint32_t)(**text - '0');
+		if (cpu > CPU_MAX)
+			return false;
+	}
+	*ret = cpu;
+	return *text > begin;
+}
+
+bool td_cpuset_parse(const char *cpus)
+{
+	uint32_t first, last;
+
+	if (strlen(cpus) >= TD_CPUSET_CPUS)
+		return false;
+	for (;;) {
+		if (!parse_cpu(&cpus, &first))
+			return false;
+		if (*cpus == '-') {
+			cpus++;
+			if (!parse_cpu(&cpus, &last) || last < first)
+				return false;
+		}
+		if (*cpus != ',')
+			return !*cpus;
+		cpus++;
+	}
+}
+
+/* -- files of a group -- */
+
+static void path_of(char *ret, size_t len, const char *own, const char *group, const char *file)
+{
+	snprintf(ret, len, "%s%s%s", own, group, file);
+}
+
+static int write_file(const char *own, const char *group, const char *file, const char *text)
+{
+	char path[TD_CPUSET_PATH + 64];
+	size_t len = strlen(text);
+	ssize_t n;
+	int fd, r = 0;
+
+	path_of(path, sizeof(path), own, group, file);
+	fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return -errno;
+	n = write(fd, text, len);
+	if (n < 0)
+		r = -errno;
+	else if ((size_t)n != len)
+		r = -EIO;
+	close(fd);
+	return r;
+}
+
+static int write_pid(const char *own, const char *group, pid_t pid)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d\n", (int)pid);
+	return write_file(own, group, "/cgroup.procs", text);
+}
+
+/* Words with spaces between them, as in cgroup.controllers. */
+static bool has_word(const char *text, const char *word)
+{
+	size_t len = strlen(word);
+
+	while (*text) {
+		size_t n = strcspn(text, " \n");
+
+		if (n == len && !memcmp(text, word, n))
+			return true;
+		text += n + (text[n] != 0);
+	}
+	return false;
+}
+
+/* 0, -ENODEV: the controller is not to be had there; or -errno. */
+static int check_controller(const char *own)
+{
+	char path[TD_CPUSET_PATH + 64], text[512];
+	ssize_t n;
+	int fd;
+
+	path_of(path, sizeof(path), own, "", "/cgroup.controllers");
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = 0;
+	return has_word(text, "cpuset") ? 0 : -ENODEV;
+}
+
+static int make_group(const char *own, const char *group)
+{
+	char path[TD_CPUSET_PATH + 64];
+
+	path_of(path, sizeof(path), own, group, "");
+	return !mkdir(path, 0755) || errno == EEXIST ? 0 : -errno;
+}
+
+/* -- the daemon's own -- */
+
+static const char *reason(int r)
+{
+	switch (r) {
+	case -ENOENT: return "it is no group of the unified hierarchy (cgroup v2)";
+	case -ENODEV: return "it has no cpuset controller";
+	case -EACCES:
+	case -EPERM:
+	case -EROFS: return "it may not be written";
+	case -EBUSY: return "other processes are in it";
+	default: return strerror(-r);
+	}
+}
+
+static int divide(char *own, pid_t self)
+{
+	size_t len = strlen(own), tail = strlen(OWN);
+	int r;
+
+	/* A daemon that is started in the group of one before it (DelegateSubgroup=). */
+	if (len > tail && !strcmp(own + len - tail, OWN))
+		own[len - tail] = 0;
+	r = check_controller(own);
+	if (!r)
+		r = make_group(own, OWN);
+	if (!r)
+		r = write_pid(own, OWN, self);
+	if (!r)
+		r = write_file(own, "", "/cgroup.subtree_control", "+cpuset");
+	if (!r)
+		r = make_group(own, BESTEFFORT);
+	return r ? r : make_group(own, JOBS);
+}
+
+int td_cpuset_set(
+	struct td_cpuset *cpuset, const char *root, const char *group, const char *cpus, pid_t self)
+{
+	char own[TD_CPUSET_PATH], text[TD_CPUSET_CPUS + 1];
+	int r = 0;
+
+	if (!*cpuset->own && !*cpus) {
+		cpuset->why[0] = 0;
+		return 0;
+	}
+	snprintf(own, sizeof(own), "%s%s", root, group);
+	if (!*cpuset->own)
+		r = divide(own, self);
+	else
+		strcpy(own, cpuset->own);
+	snprintf(text, sizeof(text), "%s\n", cpus);
+	if (!r)
+		r = write_file(own, BESTEFFORT, "/cpuset.cpus", text);
+	if (r) {
+		snprintf(cpuset->why, sizeof(cpuset->why),
+			"the daemon cannot divide its control group %.100s: %s; besteffort jobs "
+			"run "
+			"on all CPUs",
+			*own ? own : "/", reason(r));
+		return r;
+	}
+	strcpy(cpuset->own, own);
+	cpuset->why[0] = 0;
+	return 0;
+}
+
+int td_cpuset_join(const struct td_cpuset *cpuset, pid_t pid)
+{
+	return write_pid(cpuset->own, BESTEFFORT, pid);
+}
+
+int td_cpuset_leave(const struct td_cpuset *cpuset, const char *root, const char *group, pid_t pid)
+{
+	if (*group && !write_pid(root, group, pid))
+		return 0;
+	return write_pid(cpuset->own, JOBS, pid);
+}
+
+bool td_cpuset_is_foreign(const char *group)
+{
+	static const char *const words[] = {"slurm", "docker", "kubepods", "containerd", "libpod",
+		"crio", "lxc", "machine.slice"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (strstr(group, words[i]))
+			return true;
+	return false;
+}

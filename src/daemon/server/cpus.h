@@ -1,0 +1,19 @@
+/*
+ * Gives the processes of besteffort jobs the CPUs of the option besteffort.cpus (model/cpuset.h).
+ * One that Slurm or a container engine has placed is left where it is. A job that is besteffort no
+ * more gets all CPUs again.
+ */
+#pragma once
+
+#include "daemon/model/cpuset.h"
+
+struct td_node;
+
+struct td_cpus {
+	struct td_cpuset cpuset;
+	char set[TD_CPUSET_CPUS];  /* the option, as it was looked at last; "": none */
+	char root[TD_CPUSET_CPUS]; /* of the unified hierarchy */
+};
+
+/* Call it in each turn. */
+void td_cpus_turn(struct td_cpus *cpus, struct td_node *node);
