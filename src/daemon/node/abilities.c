@@ -9,6 +9,7 @@
 #include "daemon/model/node.h"
 #include "daemon/node/gpus.h"
 #include "daemon/node/hangs.h"
+#include "gpu/nvml_abi.h"
 #include "proto/orders.h"
 
 /* Each library tells steps, counts requests, and holds its program to a duty and to a batch. */
@@ -157,6 +158,12 @@ static void show_health(
 	view->hangs = seen.hangs;
 }
 
+/* The clock of a GPU that has nothing to do says nothing of its load, or of its health. */
+static bool has_idle_clock(const struct td_nvml_gpu *listed)
+{
+	return listed->known & TD_GPU_KNOWS_THROTTLE && listed->throttle == NVML_CLOCK_REASON_IDLE;
+}
+
 void td_abilities_show_gpu(
 	const struct td_node *node, const uint8_t *uuid, struct td_gpu_view *view)
 {
@@ -168,6 +175,8 @@ void td_abilities_show_gpu(
 	for (size_t i = 0; i < sizeof(figures) / sizeof(*figures); i++)
 		if (listed->known & figures[i].known)
 			view->known |= figures[i].has;
+	if (has_idle_clock(listed))
+		view->known &= ~TD_HAS(CLOCK);
 	view->utilisation_ppm = listed->utilisation_ppm;
 	view->sm_clock_mhz = listed->sm_mhz;
 	view->sm_clock_max_mhz = listed->sm_max_mhz;

@@ -5,10 +5,15 @@
 #include "daemon/node/gpus.h"
 #include "proto/orders.h"
 
+static uint64_t throttle; /* the bits of NVML */
+
 static void nvml_says(uint32_t known)
 {
-	struct td_nvml_gpu listed = {
-		.known = known, .utilisation_ppm = 300000, .sm_mhz = 1500, .total_bytes = 64 * MIB};
+	struct td_nvml_gpu listed = {.known = known,
+		.utilisation_ppm = 300000,
+		.sm_mhz = 1500,
+		.throttle = throttle,
+		.total_bytes = 64 * MIB};
 
 	memset(listed.uuid, 1, 16);
 	td_gpus_seen(&w.node, &listed, 1, w.now);
@@ -47,6 +52,24 @@ TEST(what_nvml_tells_of_each_gpu_is_an_ability)
 	nvml_says(0);
 	CHECK_EQ(count_bits(w.node.options.has), 9);
 	CHECK_EQ(w.node.gpu_views[0].known, 0);
+}
+
+TEST(the_clock_of_an_idle_gpu_is_no_figure)
+{
+	uint32_t known = TD_GPU_KNOWS_CLOCK | TD_GPU_KNOWS_THROTTLE;
+
+	begin();
+	(void)spilling_program(0, "a", MIB);
+	throttle = 0x1; /* idle */
+	nvml_says(known);
+	CHECK_EQ(w.node.gpu_views[0].known, 0);
+	CHECK(w.node.options.has & TD_HAS(CLOCK));
+	throttle = 0x1 | 0x20; /* and too hot */
+	nvml_says(known);
+	CHECK_EQ(w.node.gpu_views[0].known, TD_HAS(CLOCK));
+	throttle = 0;
+	nvml_says(known);
+	CHECK_EQ(w.node.gpu_views[0].known, TD_HAS(CLOCK));
 }
 
 static struct td_mps_seen seen;
