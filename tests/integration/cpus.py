@@ -50,8 +50,8 @@ def the_processes_of_besteffort_jobs_are_moved_and_no_others():
             programs[kind] = world.start(TANDEM, "run", "--class", kind, "--", *LONG)
             until(lambda: any(j["class"] == kind for j in world.jobs()), f"the {kind} job")
         pids = {j["class"]: j["pid"] for j in world.jobs()}
-        until(lambda: text_of(f"{own}/besteffort/cgroup.procs").split() == [str(pids["besteffort"])],
-              "it is moved")
+        moved = f"{own}/besteffort/cgroup.procs"
+        until(lambda: text_of(moved).split() == [str(pids["besteffort"])], "it is moved")
         assert "ok       cpus       besteffort jobs run on CPUs 0" in world.call(
             SOFTGPU, "run", "--", TANDEM, "doctor").stdout
         for program in programs.values():
