@@ -97,7 +97,8 @@ TEST(mps_gives_health_and_sm_shares)
 	CHECK_EQ(w.node.options.has & both, 0);
 	nvml_says(TD_GPU_KNOWS_UTILISATION);
 	CHECK_EQ(w.node.options.has & both, TD_HAS(HEALTH));
-	seen = (struct td_mps_seen){TD_MPS_ON, true, true, w.now};
+	seen = (struct td_mps_seen){
+		.state = TD_MPS_ON, .can_serve = true, .hangs = true, .started_ns = w.now};
 	(void)td_node_step(&w.node, w.now);
 	CHECK_EQ(w.node.options.has & both, both);
 	CHECK(w.node.gpu_views[0].known & TD_HAS(HEALTH) && w.node.gpu_views[0].hangs);
