@@ -36,7 +36,7 @@ build_packages="gcc libc6-dev meson ninja-build pkg-config python3 libzstd-dev l
 build_packages="$build_packages zlib1g-dev libncurses-dev libmicrohttpd-dev"
 test_packages="$build_packages clang libclang-rt-14-dev binutils musl-tools mandoc libblas-dev"
 test_packages="$test_packages libsqlite3-dev libsvm-dev tmux python3-prometheus-client"
-test_packages="$test_packages protobuf-c-compiler libprotobuf-c-dev"
+test_packages="$test_packages protobuf-c-compiler libprotobuf-c-dev libnghttp2-dev python3-grpcio"
 
 # Debian's package would start a server: of it only promtool is taken, into build-promtool.
 need_promtool() {

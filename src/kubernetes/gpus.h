@@ -1,0 +1,30 @@
+/*
+ * The GPUs of this node, as tandemd reports them. Those that were seen once stay in the list, so
+ * that the kubelet hears when one is lost.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/uuid.h"
+
+#define TD_NODE_GPUS 64u
+
+struct td_node_gpu {
+	char uuid[TD_UUID_TEXT];
+	/* tandemd lists it, it is not lost, and the recovery of its MPS has not given up. */
+	bool is_healthy;
+};
+
+struct td_node_gpus {
+	uint32_t count;
+	struct td_node_gpu gpu[TD_NODE_GPUS];
+	bool daemon_answers;
+};
+
+/*
+ * Asks the daemon at `socket`, which may take 200 ms, and brings the list up to date. Returns true
+ * if something has changed. A daemon that does not answer leaves all GPUs unhealthy.
+ */
+bool td_node_gpus_ask(struct td_node_gpus *gpus, const char *socket);

@@ -1,0 +1,31 @@
+/*
+ * Tells the kubelet that the plugin is there: Register over kubelet.sock, again until it succeeds,
+ * and again after each start of a kubelet, which forgets its plugins.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kubernetes/grpc.h"
+
+struct td_kubelet {
+	char path[108]; /* of kubelet.sock */
+	const char *endpoint, *resource;
+	struct td_grpc *call; /* the registration that runs; NULL: none */
+	bool is_registered, has_answer;
+	uint64_t retry_ns;      /* when to try again */
+	uint64_t registrations; /* that succeeded */
+	char why[TD_GRPC_TEXT]; /* the last failure, which is logged once; "": none */
+};
+
+/* dir: the folder of kubelet.sock. Returns 0, or -ENAMETOOLONG. */
+int td_kubelet_init(
+	struct td_kubelet *kubelet, const char *dir, const char *endpoint, const char *resource);
+void td_kubelet_deinit(struct td_kubelet *kubelet);
+
+/* A new kubelet has made its socket: registers at once. */
+void td_kubelet_restarted(struct td_kubelet *kubelet);
+
+/* Goes on. Returns when it is to be called again at the latest; UINT64_MAX: never. */
+uint64_t td_kubelet_turn(struct td_kubelet *kubelet, uint64_t now_ns);

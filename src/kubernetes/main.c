@@ -1,0 +1,438 @@
+/*
+ * tandem-device-plugin: offers the GPUs of this node to Kubernetes in hundredths.
+ *
+ *   kubelet --ListAndWatch, Allocate--> tandem-device-plugin --list of GPUs--> tandemd
+ *           <-------Register-----------
+ *
+ * One thread and one loop: the kubelet's connections (grpc.h, service.h), the registration
+ * (kubelet.h), and the daemon's list of GPUs, which is read once in a while (gpus.h). A kubelet that
+ * starts deletes the sockets of all plugins, so the folder is watched.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/bounds.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/parse.h"
+#include "base/program.h"
+#include "base/time.h"
+#include "kubernetes/gpus.h"
+#include "kubernetes/kubelet.h"
+#include "kubernetes/service.h"
+#include "proto/socket.h"
+
+#define EXIT_USAGE  125
+#define CONNECTIONS 16u
+#define ENDPOINT    "tandem.sock"
+
+struct options {
+	const char *dir, *resource, *library, *cdi;
+	uint64_t period_ns;
+};
+
+struct plugin {
+	struct options options;
+	char socket[256];     /* of tandemd */
+	char socket_dir[256]; /* the folder of it */
+	struct sockaddr_un address;
+	struct td_node_gpus gpus;
+	struct td_service service;
+	struct td_kubelet kubelet;
+	struct td_grpc *connection[CONNECTIONS]; /* NULL: a free place */
+	int listener, inotify, signals;          /* listener -1: the socket has to be made */
+	uint64_t ask_ns;                         /* when to ask the daemon again */
+};
+
+static int fail(const char *text)
+{
+	fprintf(stderr, "tandem-device-plugin: %s\n", text);
+	return EXIT_USAGE;
+}
+
+/* -- the plugin's socket -- */
+
+static int listen_at(struct sockaddr_un *address)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), r;
+
+	if (fd < 0)
+		return -errno;
+	(void)unlink(address->sun_path);
+	if (!bind(fd, (struct sockaddr *)address, sizeof(*address)) && !listen(fd, CONNECTIONS))
+		return fd;
+	r = -errno;
+	close(fd);
+	return r;
+}
+
+static void close_all(struct plugin *plugin)
+{
+	for (uint32_t i = 0; i < CONNECTIONS; i++) {
+		td_grpc_close(plugin->connection[i]);
+		plugin->connection[i] = NULL;
+	}
+	if (plugin->listener >= 0)
+		close(plugin->listener);
+	plugin->listener = -1;
+}
+
+/* Makes the socket, and tells the kubelet of it. */
+static int begin(struct plugin *plugin)
+{
+	close_all(plugin);
+	plugin->listener = listen_at(&plugin->address);
+	if (plugin->listener < 0)
+		return plugin->listener;
+	td_kubelet_restarted(&plugin->kubelet);
+	return 0;
+}
+
+static void take_connection(struct plugin *plugin)
+{
+	const struct td_grpc_events events = {
+		.called = td_service_called, .closed = td_service_closed, .arg = &plugin->service};
+	int fd = accept4(plugin->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd < 0)
+		return;
+	for (uint32_t i = 0; i < CONNECTIONS; i++) {
+		if (plugin->connection[i])
+			continue;
+		plugin->connection[i] = td_grpc_open(fd, true, &events);
+		if (plugin->connection[i])
+			return;
+		break;
+	}
+	close(fd);
+}
+
+/* -- the folder of the kubelet -- */
+
+/* Its own socket was deleted, or kubelet.sock was made. */
+static int read_folder(struct plugin *plugin)
+{
+	char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+	ssize_t n = read(plugin->inotify, events, sizeof(events));
+	bool begins = false, asks = false;
+
+	for (ssize_t at = 0; at < n;) {
+		const struct inotify_event *event = (const struct inotify_event *)(events + at);
+		bool is_made = event->mask & IN_CREATE;
+
+		at += (ssize_t)(sizeof(*event) + event->len);
+		if (event->mask & (IN_IGNORED | IN_DELETE_SELF))
+			return -ENOENT;
+		begins |= (event->mask & IN_Q_OVERFLOW) != 0;
+		if (!event->len)
+			continue;
+		begins |= !is_made && !strcmp(event->name, ENDPOINT);
+		asks |= is_made && !strcmp(event->name, "kubelet.sock");
+	}
+	/* begin() itself deletes the old socket, and is not to be told of that. */
+	if (begins && access(plugin->address.sun_path, F_OK))
+		return begin(plugin);
+	if (asks)
+		td_kubelet_restarted(&plugin->kubelet);
+	return 0;
+}
+
+/* -- the loop -- */
+
+static uint64_t ask_gpus(struct plugin *plugin, uint64_t now_ns)
+{
+	bool answered = plugin->gpus.daemon_answers;
+
+	if (now_ns < plugin->ask_ns)
+		return plugin->ask_ns;
+	plugin->ask_ns = now_ns + plugin->options.period_ns;
+	if (!td_node_gpus_ask(&plugin->gpus, plugin->socket))
+		return plugin->ask_ns;
+	if (answered && !plugin->gpus.daemon_answers)
+		td_log(TD_LOG_WARN, "socket=%s no daemon answers: no GPU is offered",
+			plugin->socket);
+	for (uint32_t i = 0; i < plugin->gpus.count; i++)
+		td_log(TD_LOG_INFO, "gpu=%s %s", plugin->gpus.gpu[i].uuid,
+			plugin->gpus.gpu[i].is_healthy ? "healthy" : "unhealthy");
+	td_service_tell(&plugin->service);
+	return plugin->ask_ns;
+}
+
+enum {
+	FD_SIGNAL,
+	FD_FOLDER,
+	FD_LISTENER,
+	FD_KUBELET,
+	FD_CONNECTIONS,
+	FD_N = FD_CONNECTIONS + CONNECTIONS
+};
+
+static void turn_connections(struct plugin *plugin)
+{
+	for (uint32_t i = 0; i < CONNECTIONS; i++) {
+		if (!plugin->connection[i] || !td_grpc_turn(plugin->connection[i]))
+			continue;
+		td_grpc_close(plugin->connection[i]);
+		plugin->connection[i] = NULL;
+	}
+}
+
+static int timeout_ms(uint64_t wakeup_ns, uint64_t now_ns)
+{
+	uint64_t ms = (td_sub_sat(wakeup_ns, now_ns) + TD_NS_PER_MS - 1) / TD_NS_PER_MS;
+
+	return ms > 60000 ? 60000 : (int)ms;
+}
+
+static struct pollfd poll_for(const struct td_grpc *grpc)
+{
+	return grpc ? (struct pollfd){td_grpc_fd(grpc), td_grpc_events(grpc), 0}
+		    : (struct pollfd){-1, 0, 0};
+}
+
+/* Until a signal ends it (0), or its folder is gone (-errno). */
+static int serve(struct plugin *plugin)
+{
+	struct pollfd fds[FD_N];
+
+	for (;;) {
+		uint64_t now_ns = td_time_now_ns(), wakeup_ns = ask_gpus(plugin, now_ns);
+
+		turn_connections(plugin);
+		wakeup_ns = td_min_u64(wakeup_ns, td_kubelet_turn(&plugin->kubelet, now_ns));
+		fds[FD_SIGNAL] = (struct pollfd){plugin->signals, POLLIN, 0};
+		fds[FD_FOLDER] = (struct pollfd){plugin->inotify, POLLIN, 0};
+		fds[FD_LISTENER] = (struct pollfd){plugin->listener, POLLIN, 0};
+		fds[FD_KUBELET] = poll_for(plugin->kubelet.call);
+		for (uint32_t i = 0; i < CONNECTIONS; i++)
+			fds[FD_CONNECTIONS + i] = poll_for(plugin->connection[i]);
+		if (poll(fds, FD_N, timeout_ms(wakeup_ns, td_time_now_ns())) < 0 && errno != EINTR)
+			return -errno;
+		if (fds[FD_SIGNAL].revents)
+			return 0;
+		if (fds[FD_LISTENER].revents)
+			take_connection(plugin);
+		if (fds[FD_FOLDER].revents) {
+			int r = read_folder(plugin);
+
+			if (r)
+				return r;
+		}
+	}
+}
+
+static int block_signals(void)
+{
+	sigset_t ends;
+
+	(void)signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGHUP);
+	(void)sigprocmask(SIG_BLOCK, &ends, NULL);
+	return signalfd(-1, &ends, SFD_CLOEXEC);
+}
+
+/* Splits the path of the daemon's socket, whose folder is mounted into containers. */
+static int read_socket(struct plugin *plugin, struct td_err *err)
+{
+	int r = td_socket_path_typed(plugin->socket, sizeof(plugin->socket), err);
+	char *slash;
+
+	if (r)
+		return r;
+	strcpy(plugin->socket_dir, plugin->socket);
+	slash = strrchr(plugin->socket_dir, '/');
+	if (!slash || slash == plugin->socket_dir)
+		return td_err_set(err, -EINVAL,
+			"\"%.200s\": expected a socket in a folder of its own, which containers "
+			"get",
+			plugin->socket);
+	*slash = 0;
+	plugin->service.socket_dir = plugin->socket_dir;
+	plugin->service.socket_name = strrchr(plugin->socket, '/') + 1;
+	return 0;
+}
+
+static int prepare(struct plugin *plugin, struct td_err *err)
+{
+	const struct options *options = &plugin->options;
+	int r = read_socket(plugin, err);
+
+	if (r)
+		return r;
+	plugin->service.library_dir = options->library;
+	plugin->service.cdi = options->cdi;
+	plugin->service.gpus = &plugin->gpus;
+	plugin->address.sun_family = AF_UNIX;
+	if ((size_t)snprintf(plugin->address.sun_path, sizeof(plugin->address.sun_path),
+		    "%s/" ENDPOINT, options->dir) >= sizeof(plugin->address.sun_path) ||
+		td_kubelet_init(&plugin->kubelet, options->dir, ENDPOINT, options->resource))
+		return td_err_set(err, -ENAMETOOLONG,
+			"--kubelet-dir: \"%.200s\" is too long for the address of a socket",
+			options->dir);
+	plugin->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (plugin->inotify < 0 ||
+		inotify_add_watch(plugin->inotify, options->dir,
+			IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_DELETE_SELF | IN_ONLYDIR) < 0)
+		return td_err_set(
+			err, -errno, "--kubelet-dir: %.200s: %s", options->dir, strerror(errno));
+	return 0;
+}
+
+static int run(const struct options *options)
+{
+	static struct plugin plugin;
+	struct td_err err = {0};
+	char text[512];
+	int r;
+
+	plugin.options = *options;
+	plugin.listener = plugin.inotify = -1;
+	plugin.signals = block_signals();
+	if (plugin.signals < 0)
+		return fail(strerror(errno));
+	if (prepare(&plugin, &err))
+		return fail(err.msg);
+	r = begin(&plugin);
+	if (r) {
+		snprintf(text, sizeof(text), "%.200s: %s", plugin.address.sun_path, strerror(-r));
+		return fail(text);
+	}
+	r = serve(&plugin);
+	td_kubelet_deinit(&plugin.kubelet);
+	close_all(&plugin);
+	(void)unlink(plugin.address.sun_path);
+	close(plugin.inotify);
+	close(plugin.signals);
+	if (!r)
+		return 0;
+	snprintf(text, sizeof(text), "%.200s: %s", options->dir, strerror(-r));
+	return fail(text);
+}
+
+/* -- options -- */
+
+static void usage(FILE *out)
+{
+	fputs("usage: tandem-device-plugin --library DIR [OPTION]...\n\n"
+	      "Offers the GPUs of this node to Kubernetes in hundredths, as tandem.dev/gpu.\n\n"
+	      "  --library DIR       the folder of libtandem.so on the node, which containers get\n"
+	      "  --kubelet-dir DIR   the folder of kubelet.sock (default:\n"
+	      "                      /var/lib/kubelet/device-plugins)\n"
+	      "  --resource NAME     what containers ask for (default: tandem.dev/gpu)\n"
+	      "  --cdi KIND          names GPUs to the runtime as CDI devices of this kind, such\n"
+	      "                      as nvidia.com/gpu, instead of by NVIDIA_VISIBLE_DEVICES\n"
+	      "  --period TIME       how often the daemon is asked for its GPUs (default: 5s)\n"
+	      "  -h, --help\n\n"
+	      "The daemon is that of TANDEM_SOCKET, or of /run/tandem/socket.\n",
+		out);
+}
+
+static int read_period(const char *text, uint64_t *ret_ns, struct td_err *err)
+{
+	if (td_parse_duration(text, ret_ns, err))
+		return err->code;
+	if (*ret_ns < 10 * TD_NS_PER_MS || *ret_ns > 3600 * TD_NS_PER_S)
+		return td_err_set(err, -ERANGE, "--period: \"%.64s\": expected 10ms to 1h", text);
+	return 0;
+}
+
+/* A domain, a slash and a name: what Kubernetes takes for an extended resource. */
+static int check_name(const char *option, const char *text, struct td_err *err)
+{
+	const char *slash = strchr(text, '/');
+	size_t len = strlen(text);
+
+	if (slash && slash != text && slash[1] && !strchr(slash + 1, '/') && len < 128 &&
+		strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789.-/") == len)
+		return 0;
+	return td_err_set(err, -EINVAL,
+		"%s: \"%.64s\": expected a domain and a name, such as tandem.dev/gpu", option,
+		text);
+}
+
+static int check_options(const struct options *options, struct td_err *err)
+{
+	struct stat st;
+	char path[512];
+
+	if (!options->library)
+		return td_err_set(err, -EINVAL,
+			"--library is missing: expected the folder of "
+			"libtandem.so, see --help");
+	snprintf(path, sizeof(path), "%.400s/libtandem.so", options->library);
+	if (*options->library != '/' || stat(path, &st))
+		return td_err_set(err, -EINVAL,
+			"--library: \"%.200s\": expected an absolute path with libtandem.so in it",
+			options->library);
+	if (options->cdi && check_name("--cdi", options->cdi, err))
+		return err->code;
+	return check_name("--resource", options->resource, err);
+}
+
+/* 0, an exit status, or -1: done. */
+static int read_options(struct options *ret, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"library", required_argument, NULL, 'l'},
+		{"kubelet-dir", required_argument, NULL, 'k'},
+		{"resource", required_argument, NULL, 'r'},
+		{"cdi", required_argument, NULL, 'c'},
+		{"period", required_argument, NULL, 'p'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	struct td_err err = {0};
+	int c;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+		switch (c) {
+		case 'l': ret->library = optarg; break;
+		case 'k': ret->dir = optarg; break;
+		case 'r': ret->resource = optarg; break;
+		case 'c': ret->cdi = optarg; break;
+		case 'p':
+			if (read_period(optarg, &ret->period_ns, &err))
+				return fail(err.msg);
+			break;
+		case 'h': usage(stdout); return -1;
+		default:
+			(void)td_refuse_option(
+				c, argv, options, "tandem-device-plugin --help", &err);
+			return fail(err.msg);
+		}
+	}
+	if (optind < argc) {
+		td_err_set(&err, -EINVAL, "\"%.64s\" is not expected: see --help", argv[optind]);
+		return fail(err.msg);
+	}
+	return check_options(ret, &err) ? fail(err.msg) : 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = {
+		.dir = "/var/lib/kubelet/device-plugins",
+		.resource = "tandem.dev/gpu",
+		.period_ns = 5 * TD_NS_PER_S,
+	};
+	int r = read_options(&options, argc, argv);
+
+	if (!r)
+		r = run(&options);
+	return td_output_end("tandem-device-plugin", r < 0 ? 0 : r, EXIT_USAGE);
+}

@@ -1,0 +1,45 @@
+/*
+ * The device plugin's service: the answers to the kubelet's calls (deviceplugin.proto).
+ *
+ * ListAndWatch has all slices of all GPUs, again whenever a GPU comes, is lost or comes back.
+ * GetPreferredAllocation and Allocate are slices.h; Allocate tells the kubelet what to put into the
+ * container: libtandem.so and the daemon's socket, mounted, and the variables that they need.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kubernetes/gpus.h"
+#include "kubernetes/grpc.h"
+
+#define TD_SERVICE_WATCHERS 32u
+
+struct td_service {
+	/* Paths on the node: the folder of libtandem.so, and the folder of the daemon's socket. */
+	const char *library_dir, *socket_dir;
+	const char *socket_name; /* in that folder */
+	const char *cdi;         /* the kind of CDI devices, such as nvidia.com/gpu; NULL: none */
+	const struct td_node_gpus *gpus;
+
+	struct td_grpc_call *watcher[TD_SERVICE_WATCHERS]; /* calls of ListAndWatch; NULL: none */
+	uint64_t grants;                                   /* containers that were given slices */
+};
+
+/* In the container. */
+#define TD_SERVICE_LIBRARY_DIR "/opt/tandem"
+#define TD_SERVICE_SOCKET_DIR  "/run/tandem"
+
+/* For struct td_grpc_events of a server's connections. arg: struct td_service. */
+void td_service_called(
+	void *arg, struct td_grpc_call *call, const char *path, const uint8_t *message, size_t len);
+void td_service_closed(void *arg, struct td_grpc_call *call);
+
+/* The GPUs have changed: all who watch are told. */
+void td_service_tell(struct td_service *service);
+
+/*
+ * The message for the kubelet's Register, allocated: endpoint is the name of the plugin's socket,
+ * resource such as tandem.dev/gpu. NULL: no memory.
+ */
+uint8_t *td_service_register(const char *endpoint, const char *resource, size_t *ret_len);
