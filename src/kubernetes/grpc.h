@@ -1,14 +1,14 @@
 /*
- * gRPC over a unix socket, as much as a device plugin needs: a server for unary calls and streams of
- * answers, and a client for one unary call. HTTP/2 is nghttp2's; messages are bytes here.
+ * gRPC over a unix socket, as much as a device plugin needs: a server for unary calls and for
+ * streams of answers, and a client for one unary call. HTTP/2 is nghttp2's; messages are bytes.
  *
  * Nothing blocks: the owner polls td_grpc_fd() for td_grpc_events() and calls td_grpc_turn(). All
  * functions belong to one thread. Callbacks run within td_grpc_turn() and may call
  * td_grpc_answer(), td_grpc_end() and td_grpc_call(), not td_grpc_close().
  *
- * A peer may have TD_GRPC_CALLS calls open: the stream of one more is reset. A message of more than
- * TD_GRPC_MESSAGE_MAX bytes is refused with RESOURCE_EXHAUSTED. A peer that does not speak HTTP/2 is
- * disconnected.
+ * A peer may have TD_GRPC_CALLS calls open: the stream of one more is reset. A message of more
+ * than TD_GRPC_MESSAGE_MAX bytes is refused with RESOURCE_EXHAUSTED. A peer that does not speak
+ * HTTP/2 is disconnected.
  */
 #pragma once
 
@@ -61,7 +61,7 @@ struct td_grpc *td_grpc_open(int fd, bool is_server, const struct td_grpc_events
 /* Closes the connection and tells `closed` for each open call. NULL is allowed. */
 void td_grpc_close(struct td_grpc *grpc);
 
-/* What to poll for: POLLIN, POLLOUT or both. */
+/* The events to poll for: POLLIN, POLLOUT or both. */
 int td_grpc_fd(const struct td_grpc *grpc);
 short td_grpc_events(const struct td_grpc *grpc);
 

@@ -5,8 +5,8 @@
  *           <-------Register-----------
  *
  * One thread and one loop: the kubelet's connections (grpc.h, service.h), the registration
- * (kubelet.h), and the daemon's list of GPUs, which is read once in a while (gpus.h). A kubelet that
- * starts deletes the sockets of all plugins, so the folder is watched.
+ * (kubelet.h), and the daemon's list of GPUs, which is read once in a while (gpus.h). A kubelet
+ * that starts deletes the sockets of all plugins, so the folder is watched.
  */
 #include <errno.h>
 #include <getopt.h>

@@ -177,7 +177,7 @@ static void prefer(struct td_grpc_call *call, const uint8_t *bytes, size_t len)
 
 /* -- Allocate -- */
 
-/* What one container gets, with the memory of all its texts. */
+/* One container's part of the answer, with the memory of all its texts. */
 struct container {
 	V1beta1__ContainerAllocateResponse response;
 	V1beta1__Pair pair[VARIABLES], *pairs[VARIABLES];

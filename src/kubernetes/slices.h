@@ -27,8 +27,8 @@ void td_slice_write(char *ret, const char *uuid, uint32_t number);
 int td_slice_parse(const char *name, char *ret_uuid, uint32_t *ret_number, struct td_err *err);
 
 /*
- * Chooses `size` of `count` free slices, among them all of `must`, which are free, too. It uses up a
- * GPU that the container has slices of already, and then the GPU with most free slices. So a
+ * Chooses `size` of `count` free slices, among them all of `must`, which are free, too. It uses up
+ * a GPU that the container has slices of already, and then the GPU with most free slices. So a
  * container has slices of few GPUs, and containers share a GPU only where they have to.
  *
  * Writes `size` pointers into ret, which are those of `free` and `must`. Returns 0, or -EINVAL with
@@ -38,7 +38,7 @@ int td_slice_parse(const char *name, char *ret_uuid, uint32_t *ret_number, struc
 int td_slices_prefer(char *const *free, size_t count, char *const *must, size_t must_count,
 	size_t size, const char **ret, struct td_err *err);
 
-/* What a container gets. */
+/* A container's part of the node. */
 struct td_grant {
 	uint32_t hundredths; /* of a GPU in all */
 	uint32_t gpus;       /* that it uses: 1 where it asks for a part of one */

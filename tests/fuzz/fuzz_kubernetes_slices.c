@@ -1,6 +1,7 @@
 /*
- * Names of slices, one a line: whatever they are, the chosen ones are free ones, each once, with all
- * that must be among them; and a container that is given them gets what libtandem.so understands.
+ * Names of slices, one a line: whatever they are, the chosen ones are free ones, each once, with
+ * all that must be among them; and a container that is given them gets what libtandem.so
+ * understands.
  */
 #include <stdint.h>
 #include <stdlib.h>

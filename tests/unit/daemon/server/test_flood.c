@@ -116,6 +116,9 @@ static void begin(void)
 
 	strcpy(directory, "/tmp/tandem-flood-XXXXXX");
 	CHECK(mkdtemp(directory) != NULL);
+	/* Another daemon's locks of GPUs with the same numbers are not in the way. */
+	snprintf(path, sizeof(path), "%s/locks", directory);
+	CHECK_EQ(setenv("TANDEM_LOCKS", path, 1), 0);
 	snprintf(path, sizeof(path), "%s/socket", directory);
 	strcpy(address.sun_path, path);
 	listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
