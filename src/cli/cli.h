@@ -145,6 +145,7 @@ int td_verb_ps(int argc, char **argv);
 int td_verb_top(int argc, char **argv);
 int td_verb_web(int argc, char **argv);
 int td_verb_profile(int argc, char **argv);
+int td_verb_model(int argc, char **argv);
 int td_verb_completion(int argc, char **argv);
 int td_verb_layers(int argc, char **argv);
 int td_verb_metrics(int argc, char **argv);

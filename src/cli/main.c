@@ -29,6 +29,9 @@ const struct td_verb td_verbs[] = {
 	{"explain", "[--json] JOB", "why is this job waiting, or running?", td_verb_explain},
 	{"profile", "[OPTION]... -- COMMAND [ARG]...",
 		"measure a program alone, and keep it: see tandem profile --help", td_verb_profile},
+	{"model", "[OPTION]... [NAME]",
+		"what is known of services and of their neighbours: see tandem model --help",
+		td_verb_model},
 	{"doctor", "[--json] [PROGRAM]", "does sharing work here, and for this program?",
 		td_verb_doctor},
 	{"layers", "[--json] FILE", "the layers of the neural network in an ONNX file",
@@ -64,7 +67,7 @@ static void usage(FILE *out)
 
 static bool has_own_help(const char *verb)
 {
-	static const char *const verbs[] = {"run", "top", "web", "profile"};
+	static const char *const verbs[] = {"run", "top", "web", "profile", "model"};
 
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
 		if (!strcmp(verb, verbs[i]))

@@ -208,3 +208,19 @@ int td_verb_profile(int argc, char **argv)
 		"install libsqlite3-dev and libblas-dev (Debian) or sqlite-devel and blas-devel "
 		"(Fedora) and build tandem again");
 }
+
+/* The program that measures has the database, so it shows it, too. */
+int td_verb_model(int argc, char **argv)
+{
+	static char profile[] = "profile";
+	char **all = calloc((size_t)argc + 2, sizeof(*all));
+	int status;
+
+	if (!all)
+		return td_cli_fail("no memory");
+	all[0] = profile;
+	memcpy(all + 1, argv, (size_t)argc * sizeof(*all));
+	status = td_verb_profile(argc + 1, all);
+	free(all);
+	return status;
+}

@@ -168,15 +168,13 @@ static int check(const struct td_campaign_point *points, uint32_t count, struct 
 	return 0;
 }
 
-int td_campaign_learn(const struct td_campaign_point *points, uint32_t count, const char *gpu,
-	const struct td_learn_options *options, struct td_service_profile *ret_profile,
+/* Sorts the points and fits the curves. The caller releases the table. */
+static int tabulate(const struct td_campaign_point *points, uint32_t count, struct table *table,
 	struct td_err *err)
 {
-	struct td_service_profile profile = {.batch_min = TD_PROFILE_BATCH_MAX};
 	td_auto_free struct td_campaign_point *sorted = NULL;
 	td_auto_free double *shares = NULL;
 	td_auto_free double *latencies = NULL;
-	struct table table = {0};
 	int r = check(points, count, err);
 
 	if (r)
@@ -184,17 +182,24 @@ int td_campaign_learn(const struct td_campaign_point *points, uint32_t count, co
 	sorted = malloc(count * sizeof(*sorted));
 	shares = malloc(count * sizeof(*shares));
 	latencies = malloc(count * sizeof(*latencies));
-	r = sorted && shares && latencies ? allocate(&table, count) : -ENOMEM;
-	if (r) {
-		release(&table);
+	r = sorted && shares && latencies ? allocate(table, count) : -ENOMEM;
+	if (r)
 		return td_err_set(err, r, "%s", strerror(-r));
-	}
 	memcpy(sorted, points, count * sizeof(*sorted));
 	qsort(sorted, count, sizeof(*sorted), compare);
-	r = fit_curves(sorted, count, shares, latencies, &table, err);
-	if (!r)
-		r = learn_models(&table, options, &profile, err);
-	for (uint32_t i = 0; i < count; i++) {
+	return fit_curves(sorted, count, shares, latencies, table, err);
+}
+
+int td_campaign_learn(const struct td_campaign_point *points, uint32_t count, const char *gpu,
+	const struct td_learn_options *options, struct td_service_profile *ret_profile,
+	struct td_err *err)
+{
+	struct td_service_profile profile = {.batch_min = TD_PROFILE_BATCH_MAX};
+	struct table table = {0};
+	int r = tabulate(points, count, &table, err);
+
+	r = r ? r : learn_models(&table, options, &profile, err);
+	for (uint32_t i = 0; i < count && !r; i++) {
 		profile.batch_min =
 			points[i].batch < profile.batch_min ? points[i].batch : profile.batch_min;
 		profile.batch_max =
@@ -207,5 +212,132 @@ int td_campaign_learn(const struct td_campaign_point *points, uint32_t count, co
 		td_service_profile_deinit(&profile);
 	else
 		*ret_profile = profile;
+	return r;
+}
+
+/* -- judging -- */
+
+static const double *row_of(const struct table *table, uint32_t row)
+{
+	return table->x + (size_t)row * TD_MUDI_INPUTS;
+}
+
+static bool is_alone(const struct table *table, uint32_t row)
+{
+	const double none[TD_MUDI_LAYERS] = {0};
+
+	return !compare_doubles(row_of(table, row), none, TD_MUDI_LAYERS);
+}
+
+static bool has_batch_of(const struct table *table, uint32_t a, uint32_t b)
+{
+	return !compare_doubles(
+		row_of(table, a) + TD_MUDI_LAYERS, row_of(table, b) + TD_MUDI_LAYERS, 1);
+}
+
+/* All rows but those of a neighbour. */
+static void copy_others(const struct table *table, uint32_t group, struct table *ret)
+{
+	ret->count = 0;
+	for (uint32_t row = 0; row < table->count; row++) {
+		uint32_t to = ret->count;
+
+		if (table->groups[row] == group)
+			continue;
+		memcpy(ret->x + (size_t)to * TD_MUDI_INPUTS, row_of(table, row),
+			TD_MUDI_INPUTS * sizeof(double));
+		for (unsigned m = 0; m < TD_PROFILE_MODELS; m++)
+			ret->y[m][to] = table->y[m][row];
+		ret->groups[to] = table->groups[row];
+		ret->count++;
+	}
+}
+
+/* The mean of the other neighbours with the batch of a row. NAN: there is none. */
+static double mean_of_others(const struct table *table, uint32_t row, unsigned m)
+{
+	double sum = 0;
+	uint32_t n = 0;
+
+	for (uint32_t other = 0; other < table->count; other++) {
+		if (table->groups[other] == table->groups[row] || is_alone(table, other) ||
+			!has_batch_of(table, row, other))
+			continue;
+		sum += table->y[m][other];
+		n++;
+	}
+	return n ? sum / n : NAN;
+}
+
+struct sums {
+	double off, mean_off, magnitude;
+};
+
+/* Leaves out the neighbour of the rows `first` to the last of its group, and predicts them. */
+static int judge_one(const struct table *table, uint32_t first, struct table *others,
+	const struct td_learn_options *options, struct sums *sums, struct td_err *err)
+{
+	struct td_service_profile profile = {0};
+	int r;
+
+	copy_others(table, table->groups[first], others);
+	r = learn_models(others, options, &profile, err);
+	for (uint32_t row = first;
+		!r && row < table->count && table->groups[row] == table->groups[first]; row++)
+		for (unsigned m = 0; m < TD_PROFILE_MODELS; m++) {
+			double is = table->y[m][row], mean = mean_of_others(table, row, m);
+
+			if (!isfinite(mean))
+				continue;
+			sums[m].off += fabs(
+				td_predict(&profile.models[m].predictor, row_of(table, row)) - is);
+			sums[m].mean_off += fabs(mean - is);
+			sums[m].magnitude += fabs(is);
+		}
+	td_service_profile_deinit(&profile);
+	return r;
+}
+
+static int judge_all(const struct table *table, struct table *others,
+	const struct td_learn_options *options, struct td_campaign_judged *ret, struct td_err *err)
+{
+	struct sums sums[TD_PROFILE_MODELS] = {0};
+	struct td_campaign_judged judged = {0};
+	int r = 0;
+
+	for (uint32_t row = 0; row < table->count; row++) {
+		if (is_alone(table, row))
+			continue;
+		judged.curves++;
+		judged.neighbours += !row || table->groups[row] != table->groups[row - 1];
+	}
+	if (judged.neighbours < 3)
+		return td_err_set(err, -EINVAL,
+			"%u neighbours were measured: expected three or more, so that one can be "
+			"left out",
+			judged.neighbours);
+	for (uint32_t row = 0; row < table->count && !r; row++)
+		if (!is_alone(table, row) && (!row || table->groups[row] != table->groups[row - 1]))
+			r = judge_one(table, row, others, options, sums, err);
+	for (unsigned m = 0; m < TD_PROFILE_MODELS && !r; m++) {
+		judged.error[m] = sums[m].off / fmax(sums[m].magnitude, 1e-12);
+		judged.of_mean[m] = sums[m].mean_off / fmax(sums[m].magnitude, 1e-12);
+	}
+	if (!r)
+		*ret = judged;
+	return r;
+}
+
+int td_campaign_judge(const struct td_campaign_point *points, uint32_t count,
+	const struct td_learn_options *options, struct td_campaign_judged *ret, struct td_err *err)
+{
+	struct table table = {0}, others = {0};
+	int r = tabulate(points, count, &table, err);
+
+	if (!r && allocate(&others, table.count))
+		r = td_err_set(err, -ENOMEM, "%s", strerror(ENOMEM));
+	r = r ? r : judge_all(&table, &others, options, ret, err);
+	release(&others);
+	release(&table);
 	return r;
 }

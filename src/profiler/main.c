@@ -11,6 +11,8 @@ const struct td_profiler_verb td_profiler_verbs[] = {
 	{"service", "--name NAME --url URL [OPTION]... -- COMMAND [ARG]...",
 		"a service's latency over batches, shares of the SMs and neighbours",
 		td_profiler_service},
+	{"model", "[OPTION]... [NAME]", "what is known of services: the same as tandem model",
+		td_profiler_model},
 	{NULL, NULL, NULL, NULL},
 };
 

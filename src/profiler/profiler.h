@@ -16,6 +16,7 @@ struct td_profiler_verb {
 extern const struct td_profiler_verb td_profiler_verbs[];
 
 int td_profiler_service(int argc, char **argv);
+int td_profiler_model(int argc, char **argv);
 
 /* Prints "tandem: ..." and returns TD_PROFILER_FAILED. */
 int td_profiler_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

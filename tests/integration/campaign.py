@@ -2,6 +2,7 @@
 
 TAP on stdout; arguments: the build, cases. The latencies are those of the software GPU's model.
 """
+import json
 import os
 import signal
 import socket
@@ -69,6 +70,11 @@ def one_that_is_ended_goes_on_and_leaves_the_node_as_it_was():
             f.write(f"narrow {LAYERS[:-1]}7 {BESIDE} --kernel 5ms --sms 4 --for 1h\n")
         more = world.call(*world.command())
         assert more.stderr.count("ms (") == 6 and "beside narrow" in more.stderr, more
+        listed = json.loads(world.tandem("model", "--json").stdout)
+        assert [(row["service"], row["curves"]) for row in listed] == [("api", 6)], listed
+        shown = world.tandem("model", "--json", "--rate", "20", "--objective", "1s", "api")
+        assert 0.1 <= json.loads(shown.stdout)["share"] <= 1, shown
+        assert "2 neighbours were measured" in world.tandem("model", "--unseen", "api").stderr
         # The daemon has it: nothing is missing for mudi any more.
         assert world.tandem("set", "policy=mudi").returncode == 0
 

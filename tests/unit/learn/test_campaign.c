@@ -108,3 +108,23 @@ TEST(what_cannot_be_learnt_from_is_said)
 	CHECK(strstr(err.msg, "point 8 (batch 4, share 0.2, latency -1 s) is not valid"));
 	CHECK_EQ(learn(0, &profile), -EINVAL);
 }
+
+TEST(a_neighbour_that_is_left_out_is_predicted_better_than_by_the_mean_of_all)
+{
+	struct td_learn_options options = td_learn_default;
+	struct td_campaign_judged judged;
+	uint32_t count = measure(NEIGHBOURS);
+
+	options.epochs = 20;
+	CHECK_EQ(td_campaign_judge(points, count, &options, &judged, &err), 0);
+	/* The first one has no layers: it is nobody. */
+	CHECK_EQ(judged.neighbours, NEIGHBOURS - 1);
+	CHECK_EQ(judged.curves, (NEIGHBOURS - 1) * 5);
+	CHECK(judged.of_mean[TD_PROFILE_KNEE_LATENCY] > 0.1);
+	CHECK(judged.error[TD_PROFILE_KNEE_LATENCY] <
+		0.1 * judged.of_mean[TD_PROFILE_KNEE_LATENCY]);
+	/* All knees are at one share. */
+	CHECK(judged.of_mean[TD_PROFILE_KNEE_SHARE] < 1e-9);
+	CHECK_EQ(td_campaign_judge(points, measure(3), &options, &judged, &err), -EINVAL);
+	CHECK(strstr(err.msg, "2 neighbours"));
+}
