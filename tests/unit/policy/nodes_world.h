@@ -8,6 +8,7 @@
 
 #include "policy/node/admit.h"
 #include "policy/node/plans.h"
+#include "unit/policy/beyond.h"
 #include "policy/node/profile.h"
 #include "policy_random.h"
 
@@ -75,6 +76,7 @@ __attribute__((unused)) static struct td_client_view *add(
 /* One step; gates follow at once. */
 __attribute__((unused)) static void step(void)
 {
+	put_beyond(node.clients, node.view.client_count, 64);
 	node.policy->step(node.state, &node.options, &node.view, node.now, &node.plan);
 	for (uint32_t i = 0; i < node.view.client_count; i++) {
 		struct td_client_view *c = &node.clients[i];

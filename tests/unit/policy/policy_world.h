@@ -7,6 +7,7 @@
 #include "test.h"
 
 #include "policy/node/plans.h"
+#include "unit/policy/beyond.h"
 
 #define MS  1000000ull
 #define GIB (1ull << 30)
@@ -82,6 +83,7 @@ __attribute__((unused)) static void enter(struct td_client_view *c, enum td_phas
 
 __attribute__((unused)) static void step(void)
 {
+	put_beyond(node.clients, node.view.client_count, TD_CLIENT_MAX);
 	node.policy->step(node.state, &node.options, &node.view, node.now, &node.plan);
 }
 

@@ -83,6 +83,33 @@ static void check_line(const double *x, uint32_t count, bool log_x)
 	free(text);
 }
 
+static uint32_t count_of(const char *part)
+{
+	uint32_t count = 0;
+
+	for (const char *at = text; (at = strstr(at, part)); at += strlen(part))
+		count++;
+	return count;
+}
+
+/* The ticks are 1, 10, 100 and 1000, or 0, 200, ... 1000; the axes' names stand in the middle too. */
+TEST(an_axis_has_a_tick_for_each_power_of_ten_or_each_step)
+{
+	static const double x[] = {1, 1000}, y[] = {50, 100};
+	const struct td_series series = {"one", x, y, 2};
+	FILE *out = begin();
+
+	td_plot_lines(out, &(struct td_plot){"title", "x", "y", true, &series, 1});
+	fclose(out);
+	CHECK_EQ(count_of(">1<") + count_of(">10<") + count_of(">100<") + count_of(">1000<"), 5);
+	free(text);
+	out = begin();
+	td_plot_lines(out, &(struct td_plot){"title", "x", "y", false, &series, 1});
+	fclose(out);
+	CHECK_EQ(count_of(">200<") + count_of(">400<") + count_of(">600<") + count_of(">800<"), 4);
+	free(text);
+}
+
 TEST(a_line_of_one_place_is_on_the_page)
 {
 	static const double one[] = {5000}, same[] = {300, 300}, two[] = {300, 900};

@@ -367,6 +367,21 @@ TEST(nobody_waits_for_more_than_a_second_for_what_nvml_does_not_tell)
 	CHECK_EQ(a->slot[0].answer, 1);
 }
 
+TEST(who_has_imports_that_were_not_seen_is_looked_at_when_its_patience_ends)
+{
+	begin();
+	w.now += 100 * TD_NS_PER_S;
+	struct fake *a = limited("40m", 2 * MIB);
+	uint64_t wakeup;
+
+	sees(a, 3 * MIB);
+	sees(a, 3 * MIB);
+	imports(a, 10 * MIB);
+	settle(&w);
+	wakeup = td_overhead_step(&w.node, w.now);
+	CHECK(wakeup > w.now && wakeup <= w.now + 2 * TD_NS_PER_S);
+}
+
 TEST(imports_of_one_process_count_for_all_of_its_job)
 {
 	begin();

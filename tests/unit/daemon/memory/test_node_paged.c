@@ -93,6 +93,20 @@ TEST(it_counts_in_the_limit_of_a_job_of_several_processes)
 	}
 }
 
+TEST(what_one_pages_leaves_the_others_of_its_job_a_part_in_advance)
+{
+	begin();
+	struct fake *a = plain_program(0, "j", 0), *b = plain_program(1, "j", 0);
+
+	limit("j", "30m");
+	plain_program(2, "c", 60 * MIB);
+	settle(&w);
+	CHECK_EQ(need_paged(a, 20 * MIB), ON_HOST);
+	report(a);
+	/* A fourth of the 10 MiB that are left, or the third of the device's 4 MiB. */
+	CHECK(b->slot[0].limit > MIB && b->slot[0].limit <= 10 * MIB / 4);
+}
+
 TEST(a_closed_program_is_let_in_with_it)
 {
 	begin();

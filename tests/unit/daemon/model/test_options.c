@@ -202,6 +202,22 @@ TEST(a_capacity_is_a_size_or_a_share_of_each_gpu)
 	CHECK_EQ(td_options_capacity(&options, 8ull << 30), 8ll << 30);
 }
 
+TEST(the_limit_of_the_host_is_none_a_size_or_a_share_of_the_machine)
+{
+	struct td_options options;
+	uint64_t half;
+
+	td_options_init(&options);
+	CHECK_EQ(td_options_host(&options), UINT64_MAX);
+	CHECK_EQ(td_options_set(&options, "host.limit", "64Mi", NULL), 0);
+	CHECK_EQ(td_options_host(&options), 64ull << 20);
+	CHECK_EQ(td_options_set(&options, "host.limit", "50%", NULL), 0);
+	half = td_options_host(&options);
+	CHECK(half >= 16ull << 20 && half < 1ull << 50);
+	CHECK_EQ(td_options_set(&options, "host.limit", "25%", NULL), 0);
+	CHECK(td_options_host(&options) <= half / 2 + 1);
+}
+
 TEST(mps_is_off_auto_or_on)
 {
 	struct td_options options;

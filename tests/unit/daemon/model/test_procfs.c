@@ -1,4 +1,5 @@
 /* Figures of processes from /proc, with names that others have chosen, and malformed text. */
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -123,6 +124,22 @@ TEST(a_process_is_seen_to_run_to_stop_and_to_end)
 	CHECK(td_procfs_stat(child, &stat) < 0);
 	close(pair[0]);
 	close(pair[1]);
+}
+
+TEST(a_look_leaves_no_descriptor_open)
+{
+	struct td_procfs_stat stat;
+	uid_t uid;
+	int before = open("/dev/null", O_RDONLY | O_CLOEXEC), after;
+
+	close(before);
+	CHECK_EQ(td_procfs_stat(getpid(), &stat), 0);
+	(void)td_procfs_stop(getpid(), &stat);
+	CHECK_EQ(td_procfs_uid(getpid(), &uid), 0);
+	CHECK_EQ(td_procfs_start_ticks(getpid(), getuid()), stat.start_ticks);
+	after = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	close(after);
+	CHECK_EQ(after, before);
 }
 
 TEST(a_number_stands_for_its_user_alone)

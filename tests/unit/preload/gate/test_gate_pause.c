@@ -91,6 +91,18 @@ TEST(no_pause_leaves_all_to_the_duty_and_no_window_leaves_it_nothing)
 	CHECK(!is_free(&a, 1, 1000 * MS));
 }
 
+TEST(the_child_of_a_fork_has_submitted_nothing_long)
+{
+	begin();
+	atomic_store(&td_gate.page.long_ns, 4 * MS);
+	atomic_store(&td_gate.page.long_every_ns, 50000 * MS);
+	td_pause_note_long(5 * MS, 1000 * MS);
+	CHECK_EQ(td_pause_wait_long_ns(5 * MS, 0, 1500 * MS), 49500 * MS);
+	td_pause_forked();
+	CHECK_EQ(td_pause_wait_long_ns(5 * MS, 0, 1500 * MS), 0);
+	atomic_store(&td_gate.page.long_ns, 0);
+}
+
 TEST(what_makes_a_step_too_long_by_itself_comes_rarely)
 {
 	begin();
