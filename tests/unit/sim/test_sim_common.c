@@ -92,7 +92,7 @@ static uint32_t count_of(const char *part)
 	return count;
 }
 
-/* The ticks are 1, 10, 100 and 1000, or 0, 200, ... 1000; the axes' names stand in the middle too. */
+/* Ticks are at 1, 10, 100 and 1000, or at 0, 200, ... 1000. The other axis has one at 100. */
 TEST(an_axis_has_a_tick_for_each_power_of_ten_or_each_step)
 {
 	static const double x[] = {1, 1000}, y[] = {50, 100};
