@@ -91,15 +91,29 @@ static struct layout lay_out(
 
 /* -- the node and its GPUs -- */
 
+/* In front of the others, as a narrow terminal cuts the line. Nothing where there is none. */
+static unsigned draw_trouble(
+	struct td_canvas *canvas, unsigned at, unsigned n, const char *what)
+{
+	char text[TEXT_MAX];
+
+	if (!n)
+		return at;
+	snprintf(text, sizeof(text), "%u %s ", n, what);
+	return td_canvas_text(canvas, 0, at, canvas->columns, TD_STYLE_BAD, text);
+}
+
 static void draw_head(
 	const struct td_screen *screen, const struct td_snapshot *s, struct td_canvas *canvas)
 {
 	char text[TEXT_MAX];
-	unsigned running = 0, waiting = 0, at;
+	unsigned running = 0, waiting = 0, failed = 0, late = 0, at;
 
 	for (size_t i = 0; i < s->job_count; i++) {
 		running += !strcmp(s->jobs[i].said.state, "running");
 		waiting += !strcmp(s->jobs[i].said.state, "waiting");
+		failed += !strcmp(s->jobs[i].said.state, "failed");
+		late += td_jobs_is_late(&s->jobs[i].said);
 	}
 	at = td_canvas_text(canvas, 0, 0, 7, TD_STYLE_BOLD, "tandem ");
 	snprintf(text, sizeof(text),
@@ -107,6 +121,8 @@ static void draw_head(
 		s->gpu_count, s->gpu_count == 1 ? "" : "s", s->job_count,
 		s->job_count == 1 ? "" : "es");
 	at = td_canvas_text(canvas, 0, at, canvas->columns - at, TD_STYLE_PLAIN, text);
+	at = draw_trouble(canvas, at, failed, "failed");
+	at = draw_trouble(canvas, at, late, "late");
 	snprintf(text, sizeof(text), "%u running", running);
 	at = td_canvas_text(canvas, 0, at, canvas->columns, TD_STYLE_RUNS, text);
 	snprintf(text, sizeof(text), " %u waiting", waiting);

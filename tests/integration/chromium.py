@@ -14,6 +14,7 @@ FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-
          "--disable-background-networking", "--disable-component-update", "--disable-sync",
          "--disable-dev-shm-usage", "--hide-scrollbars", "--remote-debugging-port=0"]
 PATIENCE_S = 60
+KEY_CODES = {"Enter": 13, "PageDown": 34, "ArrowDown": 40}
 
 
 def find():
@@ -151,9 +152,12 @@ class Browser:
         return answer["result"].get("value")
 
     def press(self, key):
-        text = key if len(key) == 1 else ""
-        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, text=text)
-        self.call("Input.dispatchKeyEvent", type="keyUp", key=key)
+        text = "\r" if key == "Enter" else key if len(key) == 1 else ""
+        # Without the code of the key the browser does nothing with it by itself.
+        code = KEY_CODES.get(key, 0)
+        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, text=text,
+                  windowsVirtualKeyCode=code)
+        self.call("Input.dispatchKeyEvent", type="keyUp", key=key, windowsVirtualKeyCode=code)
 
     def screenshot(self, path, whole=True):
         shot = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)

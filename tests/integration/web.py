@@ -262,6 +262,32 @@ def who_does_not_read_holds_up_nobody():
         server.end()
 
 
+def luminance(colour):
+    parts = [int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055)**2.4 for p in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one, other):
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def colours_stand_out_from_all_that_is_behind_them():
+    """WCAG 2.1: 4.5 for text (1.4.3), 3 for what a picture needs (1.4.11)."""
+    with open(f"{os.path.dirname(__file__)}/../../src/web/page/style.css") as f:
+        themes = [dict(re.findall(r"--(\w[\w-]*): (#[0-9a-f]{6});", block))
+                  for block in re.findall(r":root \{(.*?)\}", f.read(), re.DOTALL)]
+    assert len(themes) == 2, themes
+    for theme in themes:
+        least = {**dict.fromkeys(("text", "quiet", "faint", "accent", "good", "wait", "bad"), 4.5),
+                 **dict.fromkeys((f"j{i}" for i in range(8)), 3)}
+        for name, value in least.items():
+            for behind in ("bg", "card", "raised", "accent-soft"):
+                got = contrast(theme[name], theme[behind])
+                assert got >= value, (name, behind, theme[name], got)
+
+
 def a_page_shows_jobs_pauses_and_evicts_one():
     if not chromium.find():
         raise Skip("chromium is not installed")
@@ -299,8 +325,28 @@ def a_page_shows_jobs_pauses_and_evicts_one():
             until(lambda: states(world)[name] == "paused", "the daemon has paused it")
             until(lambda: "paused" in row(name), "the row says so")
             until(lambda: has("[data-verb=resume]"), "it can be resumed")
-            browser.ask("document.querySelector('[data-verb=resume]').click()")
+            browser.ask("document.querySelector('[data-verb=resume]').focus()")
+            browser.press("Enter")
             until(lambda: states(world)[name] != "paused", "it goes on")
+            focused = "document.activeElement.dataset.verb"
+            until(lambda: browser.ask(focused) == "pause", "the focus is where it was")
+            # Where the focus is on the events, or on the job, the keys scroll these.
+            browser.ask("document.querySelector('.lower').scrollIntoView()")
+            for part in ("#events", "#detail"):
+                browser.ask(f"document.querySelector('{part}').style.maxHeight = '60px'")
+                browser.ask(f"document.querySelector('{part}').focus()")
+                browser.press("PageDown")
+                until(lambda: browser.ask(f"document.querySelector('{part}').scrollTop") > 0,
+                      f"{part} is scrolled")
+                browser.ask(f"document.querySelector('{part}').style.maxHeight = ''")
+            assert text("#detail h2") == name, "the cursor has not moved"
+            # Who fails or is late is counted in the bar.
+            troubled = '[{state: "failed", p99: null, slo: null}, {state: "idle", p99: 2, slo: 1}]'
+            trouble = browser.ask(f'import("/model.js").then((m) => m.trouble({troubled}))')
+            assert trouble == "1 failed, 1 late" and text("#trouble") == "", trouble
+            # The chart of memory says whose it is in words.
+            label = "document.querySelectorAll('#gpus canvas')[1].getAttribute('aria-label')"
+            until(lambda: all(f"{n} " in browser.ask(label) for n in names), "all are named")
             # A filter leaves the one that it names.
             browser.press("/")
             browser.call("Input.insertText", text="gam")
@@ -334,5 +380,6 @@ run_cases([
     the_stream_follows_the_daemon,
     other_users_jobs_are_sums,
     who_does_not_read_holds_up_nobody,
+    colours_stand_out_from_all_that_is_behind_them,
     a_page_shows_jobs_pauses_and_evicts_one,
 ], at_once=3)

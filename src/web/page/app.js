@@ -2,7 +2,7 @@
 import {clock, make, setText} from "/format.js";
 import {Detail, Events} from "/detail.js";
 import {Gpus, Tiles} from "/gpus.js";
-import {Model} from "/model.js";
+import {Model, trouble} from "/model.js";
 import {Table} from "/table.js";
 
 const SPANS = [
@@ -74,6 +74,7 @@ function drawAll() {
 		table.filter ? `${shown} of ${all} rows` : `${all} row${all === 1 ? "" : "s"}`,
 	);
 	setText($("policy"), model.state.policy ? `policy ${model.state.policy}` : "");
+	setText($("trouble"), trouble(model.live.map((job) => job.row)));
 	if (!isFrozen) setText($("live-text"), model.wall ? clock(model.wall) : "waiting");
 }
 
@@ -149,6 +150,7 @@ function setFrozen(frozen) {
 
 const keys = [
 	["j k ↑ ↓", "move the cursor; Page Up and Page Down by a page, Home and End"],
+	["Tab", "goes on to the events and to the job, which the arrows scroll then"],
 	["e Enter", "explain why the job runs or waits"],
 	["p", "pause the job, or let it go on"],
 	["x R", "evict the job, or restart it; pressed twice"],
@@ -178,6 +180,10 @@ function showHelp() {
 	);
 	dialog.showModal();
 }
+
+/* Where the focus is in these, the browser scrolls them. */
+const SCROLLED = "#events, #detail";
+const SCROLLS = new Set(["ArrowDown", "ArrowUp", "PageDown", "PageUp", "Home", "End"]);
 
 const pressed = {
 	j: () => table.move(1),
@@ -219,6 +225,7 @@ document.addEventListener("keydown", (e) => {
 		}
 		return;
 	}
+	if (SCROLLS.has(e.key) && e.target.closest(SCROLLED)) return;
 	if (pressed[e.key]) {
 		e.preventDefault();
 		pressed[e.key]();

@@ -146,9 +146,10 @@ export function area(g, scale, points, value, max, top, bottom, colour, fill) {
 	});
 }
 
-/* layers: [{colour, values}], each of times.length values. Upwards from the base, or downwards. A
-   value stays until the next one, as memory does. */
-export function stack(g, scale, times, layers, max, base, edge) {
+/* layers: [{colour, values}], each of times.length values. Upwards from the base, or downwards,
+   with a line of the colour `between` around each. A value stays until the next one, as memory
+   does. */
+export function stack(g, scale, times, layers, max, base, edge, between) {
 	const sums = new Float64Array(times.length);
 	const y = (v) => base + (edge - base) * Math.min(v / max, 1);
 	clipped(g, scale, Math.min(base, edge), Math.max(base, edge), () => {
@@ -167,9 +168,10 @@ export function stack(g, scale, times, layers, max, base, edge) {
 			}
 			shape.closePath();
 			g.fillStyle = layer.colour;
-			g.globalAlpha = 0.82;
 			g.fill(shape);
-			g.globalAlpha = 1;
+			g.strokeStyle = between;
+			g.lineWidth = 1;
+			g.stroke(shape);
 		}
 	});
 }
@@ -195,14 +197,15 @@ export function rule(g, x0, x1, y, colour) {
 	g.stroke();
 }
 
-/* Text that is cut with "…" where it does not fit. */
+/* The text, cut with "…" where it does not fit. */
+export function cut(g, text, width) {
+	if (g.measureText(text).width <= width) return text;
+	while (text.length > 1 && g.measureText(text + "…").width > width) text = text.slice(0, -1);
+	return text + "…";
+}
+
 export function fitted(g, text, x, y, width) {
-	if (g.measureText(text).width > width) {
-		while (text.length > 1 && g.measureText(text + "…").width > width)
-			text = text.slice(0, -1);
-		text += "…";
-	}
-	g.fillText(text, x, y);
+	g.fillText(cut(g, text, width), x, y);
 }
 
 const stripes = new Map();

@@ -4,6 +4,8 @@ import {clock, count, duration, make, setText, share, size} from "/format.js";
 import {kindOf} from "/model.js";
 
 const EVENTS_SHOWN = 60;
+/* Verbs of which one makes sense at a time. */
+const COUNTERPART = {pause: "resume", resume: "pause"};
 /* A question waits so long for its answer. */
 const ASK_MS = 4000;
 
@@ -92,10 +94,14 @@ export class Detail {
 	show(job, verbs) {
 		this.verbs = verbs;
 		if (job === this.job) return;
+		const hadFocus =
+			this.root !== document.activeElement &&
+			this.root.contains(document.activeElement);
 		this.job = job;
 		clearTimeout(this.timer);
 		clearTimeout(this.askTimer);
 		this.asked = null;
+		if (hadFocus) this.root.focus({preventScroll: true});
 		if (!job) {
 			this.root.replaceChildren(
 				make(
@@ -149,6 +155,9 @@ export class Detail {
 	showActions() {
 		const state = this.job.row.state + this.job.endedAt;
 		if (state === this.shownState) return;
+		const focused = this.actions.contains(document.activeElement)
+			? document.activeElement.dataset.verb
+			: null;
 		this.shownState = state;
 		this.actions.replaceChildren(
 			...this.verbs
@@ -174,6 +183,14 @@ export class Detail {
 				),
 		);
 		this.showAsked();
+		if (focused) this.focusOn(focused);
+	}
+
+	/* The button of the verb, or what has come in its place. */
+	focusOn(name) {
+		const verbs = [name, COUNTERPART[name]];
+		const button = [...this.actions.children].find((b) => verbs.includes(b.dataset.verb));
+		(button || this.root).focus({preventScroll: true});
 	}
 
 	/* A verb that cannot be undone has to be asked for twice. */

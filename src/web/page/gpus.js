@@ -3,6 +3,7 @@ import {
 	FONT,
 	area,
 	begin,
+	cut,
 	dashed,
 	fitted,
 	rule,
@@ -24,7 +25,8 @@ const LABEL = 128,
 const MEMORY_HEIGHT = 132,
 	MEMORY_HEIGHT_EMPTY = 62,
 	MEMORY_TEXT = 18,
-	LAYERS = 7;
+	LAYERS = 7,
+	NAMED = 14; /* a layer of so many pixels has its name in it */
 
 /* -- tiles -- */
 
@@ -381,22 +383,37 @@ class Gpu {
 			below = hostMax ? Math.min(0.45, hostMax / (whole + hostMax)) : 0;
 		const base = 6 + usable * (1 - below),
 			bottom = 6 + usable;
-		stack(g, scale, layers.times, layers.device, whole, base, 6);
-		if (below) stack(g, scale, layers.times, layers.host, hostMax, base, bottom);
+		stack(g, scale, layers.times, layers.device, whole, base, 6, c.card);
+		if (below) stack(g, scale, layers.times, layers.host, hostMax, base, bottom, c.card);
 		dashed(g, 0, width, base - ((base - 6) * gpu.capacity) / whole, c.quiet);
 		rule(g, 0, width, base, c.faint);
 		g.font = "11px system-ui, sans-serif";
 		g.fillStyle = c.quiet;
 		g.textAlign = "left";
-		const label = (text, y) => {
-			const w = g.measureText(text).width;
+		const label = (text, y, colour = c.quiet, atRight = false) => {
+			const w = g.measureText(text).width,
+				x = atRight ? width - w - 5 : 4;
 			g.globalAlpha = 0.78;
 			g.fillStyle = c.card;
-			g.fillRect(1, y - 8, w + 6, 16);
+			g.fillRect(x - 3, y - 7, w + 6, 14);
 			g.globalAlpha = 1;
-			g.fillStyle = c.quiet;
-			g.fillText(text, 4, y);
+			g.fillStyle = colour;
+			g.fillText(text, x, y);
 		};
+		/* The name is in the layer: its colour alone need not be told from others. */
+		const nameLayers = (all, max, edge) => {
+			let from = base;
+			for (const {job, values} of all) {
+				const value = values[values.length - 1] || 0;
+				const to = from + ((edge - base) * value) / max;
+				if (job && Math.abs(to - from) >= NAMED)
+					label(cut(g, job.row.name, width / 3), (from + to) / 2, c.text, true);
+				from = to;
+			}
+		};
+		nameLayers(layers.device, whole, 6);
+		if (below) nameLayers(layers.host, hostMax, bottom);
+		this.stacked = {scale, layers};
 		label(
 			`capacity ${size(gpu.capacity)}`,
 			base - ((base - 6) * gpu.capacity) / whole + 9,
@@ -407,7 +424,29 @@ class Gpu {
 		if (host) where.push(`${size(host)} on the host`);
 		setText(this.memoryText, where.join(", "));
 		this.memoryText.title = this.memoryText.textContent;
-		this.memory.setAttribute("aria-label", this.memoryText.textContent);
+		const whose = this.memoryAt(width);
+		this.memory.setAttribute(
+			"aria-label",
+			this.memoryText.textContent + (whose ? `: ${whose.replaceAll("\n", ", ")}` : ""),
+		);
+	}
+
+	/* Whose memory there was at that place: a line for each job, or "". */
+	memoryAt(x) {
+		if (!this.stacked) return "";
+		const {scale, layers} = this.stacked,
+			{times, device, host} = layers;
+		let i = times.length - 1;
+		while (i > 0 && times[i] > scale.t(x)) i--;
+		return device
+			.map((layer, k) => [layer, layer.values[i] || 0, host[k].values[i] || 0])
+			.filter(([, on, off]) => on || off)
+			.map(
+				([{job}, on, off]) =>
+					`${job ? job.row.name : "others"} ${size(on)}` +
+					(off ? ` and ${size(off)} on the host` : ""),
+			)
+			.join("\n");
 	}
 
 	/* The largest jobs have a layer each; the others, and the time before this page, one. */
@@ -442,10 +481,12 @@ class Gpu {
 			);
 		const c = theme();
 		const device = jobs.map((job) => ({
+			job,
 			colour: c[`j${job.colour}`],
 			values: spread(job, (p) => p.device),
 		}));
 		const host = jobs.map((job) => ({
+			job,
 			colour: c[`j${job.colour}`],
 			values: spread(job, (p) => p.host),
 		}));
@@ -515,10 +556,13 @@ export class Gpus {
 		return gpu && e.target === gpu.lanes ? gpu.spot(e.offsetX, e.offsetY) : null;
 	}
 
-	hover(e, tip) {
+	/* What is to be said of that place, or "". */
+	textOf(e) {
+		const card = e.target.closest && e.target.closest(".gpu"),
+			gpu = card && this.cards.get(card.dataset.uuid);
+		if (gpu && e.target === gpu.memory) return gpu.memoryAt(e.offsetX);
 		const spot = this.spotOf(e);
-		tip.hidden = !spot;
-		if (!spot) return;
+		if (!spot) return "";
 		const {job, segment} = spot;
 		let text = `${job.row.name}, pid ${job.row.pid}`;
 		if (segment) {
@@ -526,6 +570,13 @@ export class Gpus {
 			const to = Math.min(segment.to, this.model.now());
 			text += `\n${kind} for ${duration(to - segment.from)}`;
 		}
+		return text;
+	}
+
+	hover(e, tip) {
+		const text = this.textOf(e);
+		tip.hidden = !text;
+		if (!text) return;
 		setText(tip, text);
 		tip.style.left = `${Math.min(e.clientX + 14, innerWidth - 240)}px`;
 		tip.style.top = `${e.clientY + 16}px`;

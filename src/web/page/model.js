@@ -42,6 +42,15 @@ export function isLate(row) {
 	return row.p99 !== null && row.slo !== null && row.p99 > row.slo;
 }
 
+/* "2 failed, 1 late", or "" where nobody is. */
+export function trouble(rows) {
+	const failed = rows.filter((row) => row.state === "failed").length,
+		late = rows.filter(isLate).length;
+	return [failed ? `${failed} failed` : "", late ? `${late} late` : ""]
+		.filter(Boolean)
+		.join(", ");
+}
+
 function toObject(names, row) {
 	const o = {};
 	for (let i = 0; i < names.length; i++) o[names[i]] = row[i];

@@ -243,6 +243,26 @@ TEST(a_service_that_misses_its_objective_says_so)
 	CHECK(strstr(line(row), "   1234   50.0 ms  50.0 ms"));
 }
 
+TEST(who_fails_or_is_late_is_counted_in_the_first_line)
+{
+	begin(24, 80);
+	gpu(&snapshot, 0, 500000, 30 * GIB);
+	(void)job(&snapshot, 1, 0, "train", "running");
+	(void)job(&snapshot, 2, 0, "other", "waiting");
+	end(&snapshot, S);
+	td_screen_draw(&screen, &snapshot, &canvas);
+	CHECK(strstr(line(0), "2 processes: 1 running 1 waiting"));
+	CHECK(!strstr(line(0), "failed") && !strstr(line(0), "late"));
+	begin(24, 80);
+	gpu(&snapshot, 0, 500000, 30 * GIB);
+	serve(job(&snapshot, 1, 0, "slow", "running"), 350);
+	(void)job(&snapshot, 2, 0, "broken", "failed");
+	end(&snapshot, S);
+	td_screen_draw(&screen, &snapshot, &canvas);
+	/* First, as a terminal of 80 columns has no room for all of it. */
+	CHECK(strstr(line(0), "2 processes: 1 failed 1 late 1 running 0"));
+}
+
 TEST(what_is_sorted_by_is_shown)
 {
 	begin(24, 80);
