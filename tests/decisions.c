@@ -115,7 +115,7 @@ static void populate(void)
 			client->class = c % 2 ? TD_CLASS_GUARANTEED : TD_CLASS_ONLINE;
 		}
 		client->weight = 1 + random_below(&state, 3);
-		client->movable = random_below(&state, 5) > 0;
+		client->movable = client->migrates = random_below(&state, 5) > 0;
 		client->pages_itself = random_below(&state, 5) == 0;
 		client->core_ppm = random_below(&state, 400000);
 		client->sm_activity_ppm = random_below(&state, 400000);

@@ -38,7 +38,7 @@ CUresult cuEventSynchronize(CUevent event);
 CUresult cuGetErrorName(CUresult error, const char **name);
 
 struct beside {
-	uint64_t kernel_ns, gap_ns, for_ns, sms, bytes, bandwidth, step;
+	uint64_t kernel_ns, gap_ns, for_ns, sms, bytes, bandwidth, step, kernels;
 	struct stream_kernel stream; /* bandwidth > 0 */
 	const char *count;
 };
@@ -50,10 +50,11 @@ struct done {
 
 static const char usage[] =
 	"usage: beside [--kernel TIME] [--sms N] [--gap TIME] [--memory SIZE] [--for TIME]\n"
-	"              [--count FILE] [--bandwidth RATE] [--step N]\n"
+	"              [--kernels N] [--count FILE] [--bandwidth RATE] [--step N]\n"
 	"Runs kernels of that length on N SMs, one after the other, with a gap before each.\n"
 	"  --kernel TIME (10ms)  --sms N (40)  --gap TIME (0)  --memory SIZE (1Mi)\n"
 	"  --for TIME    how long (10s)\n"
+	"  --kernels N   that many, if that takes less time (0: no bound)\n"
 	"  --count FILE  two 64-bit numbers: kernels that have ended, and starts of the program\n"
 	"  --bandwidth RATE  bytes a second that a kernel takes, such as 500g (0)\n"
 	"  --step N      tells tandem that a step has ended after each N kernels (0: none)\n";
@@ -64,6 +65,7 @@ enum {
 	OPTION_GAP,
 	OPTION_MEMORY,
 	OPTION_FOR,
+	OPTION_KERNELS,
 	OPTION_COUNT,
 	OPTION_BANDWIDTH,
 	OPTION_STEP
@@ -75,6 +77,7 @@ static const struct option options[] = {
 	{"gap", required_argument, NULL, OPTION_GAP},
 	{"memory", required_argument, NULL, OPTION_MEMORY},
 	{"for", required_argument, NULL, OPTION_FOR},
+	{"kernels", required_argument, NULL, OPTION_KERNELS},
 	{"count", required_argument, NULL, OPTION_COUNT},
 	{"bandwidth", required_argument, NULL, OPTION_BANDWIDTH},
 	{"step", required_argument, NULL, OPTION_STEP},
@@ -91,6 +94,7 @@ static int take_option(struct beside *b, int c, struct td_err *err)
 	case OPTION_BANDWIDTH: return td_parse_size(optarg, 0, &b->bandwidth, err);
 	case OPTION_STEP: return td_parse_u64(optarg, 0, 1000000, &b->step, err);
 	case OPTION_FOR: return td_parse_duration(optarg, &b->for_ns, err);
+	case OPTION_KERNELS: return td_parse_u64(optarg, 0, UINT64_MAX, &b->kernels, err);
 	default: b->count = optarg; return 0;
 	}
 }
@@ -181,6 +185,8 @@ static void work(struct beside *b, struct done *done)
 
 	atomic_fetch_add(&done->starts, 1);
 	for (uint64_t i = 0; td_time_now_ns() < end_ns; i++) {
+		if (b->kernels && i == b->kernels)
+			break;
 		CUevent event = events[i % IN_FLIGHT];
 
 		if (i >= IN_FLIGHT) {

@@ -216,7 +216,9 @@ static int fail_word(
 			return td_cli_fail("--gpu: \"%.*s\" is divided by MIG: name its parts in "
 					   "CUDA_VISIBLE_DEVICES, and --gpu any",
 				(int)len, word);
-	return td_cli_fail("--gpu: \"%.*s\" is not a GPU %s%s: expected any, any:N, or some of %s",
+	return td_cli_fail(
+		"--gpu: \"%.*s\" is not a GPU %s%s: expected any, any:N, first, or some of "
+		"%s",
 		(int)(len < 64 ? len : 64), word, visible ? "within CUDA_VISIBLE_DEVICES=" : "here",
 		visible ? visible : "", describe(rows, candidates));
 }
@@ -287,7 +289,8 @@ static int count_of_any(const char *value, const struct rows *rows, const struct
 	return (int)count;
 }
 
-static int set_environment(const struct list *list, uint32_t count)
+/* rest: those that are not chosen are visible, too. */
+static int set_environment(const struct list *list, uint32_t count, bool rest)
 {
 	char text[TD_GPU_MAX * TD_UUID_TEXT] = "", number[12];
 
@@ -298,6 +301,10 @@ static int set_environment(const struct list *list, uint32_t count)
 	snprintf(number, sizeof(number), "%u", count);
 	setenv("TANDEM_GPUS", text, 1);
 	setenv("TANDEM_GPU_COUNT", number, 1);
+	if (rest)
+		setenv("TANDEM_GPU_REST", "1", 1);
+	else
+		unsetenv("TANDEM_GPU_REST");
 	unsetenv("CUDA_VISIBLE_DEVICES");
 	return 0;
 }
@@ -333,6 +340,7 @@ int td_cli_place(const char *value, bool alone)
 	static struct rows rows;
 	const struct td_msg request = {.type = TD_MSG_TYPE_list_gpus};
 	struct list candidates = {0}, chosen = {0};
+	bool first = !strcmp(value, "first");
 	int any, asked = alone ? TD_CLI_NO_DAEMON : td_cli_ask_or_start(&request, keep_row, &rows);
 
 	if (asked == TD_CLI_NO_DAEMON)
@@ -341,9 +349,10 @@ int td_cli_place(const char *value, bool alone)
 		return TD_EXIT_USAGE;
 	if (list_candidates(&rows, &candidates))
 		return TD_EXIT_USAGE;
-	any = count_of_any(value, &rows, &candidates);
+	any = first ? 1 : count_of_any(value, &rows, &candidates);
 	if (any < 0 || (!any && choose_words(value, &rows, &candidates, &chosen)))
 		return TD_EXIT_USAGE;
-	(void)set_environment(any ? &candidates : &chosen, any ? (uint32_t)any : chosen.count);
+	(void)set_environment(
+		any ? &candidates : &chosen, any ? (uint32_t)any : chosen.count, first);
 	return asked;
 }

@@ -63,6 +63,7 @@ static void job_fields(struct td_json *j, const struct td_msg_job *job)
 		td_json_u64(j, "sm_share_ppm", job->sm_share_ppm);
 	td_json_u64(j, "handovers", job->handovers);
 	td_json_u64(j, "restarts", job->restarts);
+	td_json_u64(j, "moves", job->moves);
 	if (job->service[0]) {
 		td_json_str(j, "service", job->service);
 		td_json_u64(j, "p50_ns", job->p50_ns);

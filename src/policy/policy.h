@@ -69,7 +69,7 @@
 	ABILITY(BATCH, "set the batch of a service", "no service takes it")                        \
 	ABILITY(HOST_MEMORY, "run a job with a part of its memory on the host",                    \
 		"no driver here maps the host's memory for its GPU")                               \
-	ABILITY(MIGRATION, "move a running job to another GPU", "nothing moves it here")           \
+	ABILITY(MIGRATION, "move a running job to another GPU", "it has one GPU")                  \
 	ABILITY(EVICTION, "end a job and queue it again", "nothing ends it here")                  \
 	ABILITY(RESTART, "restart a job after an error", "nothing restarts it here")               \
 	ABILITY(SHADOW, "start a shadow instance of a service", "nothing starts one here")
@@ -113,6 +113,7 @@ struct td_gpu_view {
 	uint32_t power_mw, temperature_celsius; /* 0: unknown */
 	/* Device memory in use by all processes of the machine; 0: unknown. */
 	uint64_t used_bytes;
+	bool shut; /* no job may be moved to it */
 };
 
 /* Knowledge about a job before it runs; see profile.h. */
@@ -156,6 +157,12 @@ struct td_client_view {
 		fixed_bytes;
 	uint64_t limit_bytes; /* the memory limit in force */
 	uint64_t held_ns;     /* total time with an open gate so far */
+
+	bool migrates; /* its program can be moved to another GPU, as the program says */
+	bool moves;    /* it is on its way to the GPU moves_to */
+	uint32_t moves_to;
+	/* Its last move: when it was over, and how long the program stood still. 0: none yet. */
+	uint64_t moved_ns, move_pause_ns;
 
 	/* In the fields from here on 0 means unknown. */
 	uint64_t gpu_time_ns;   /* GPU time so far, by the meter under a duty; 1: none yet */
@@ -257,9 +264,10 @@ struct td_grant {
  */
 struct td_action {
 	enum td_action_kind kind;
-	uint32_t client; /* the client's id */
-	uint32_t gpu;    /* for MIGRATE: index in td_view.gpus */
-	uint64_t bytes;  /* for MAKE_ROOM */
+	uint32_t client;         /* the client's id */
+	uint32_t gpu;            /* for MIGRATE: index in td_view.gpus */
+	uint64_t bytes;          /* for MAKE_ROOM */
+	enum td_move_reason why; /* for MIGRATE */
 };
 
 #define TD_ACTION_MAX TD_CLIENT_MAX /* enough for every policy */

@@ -125,6 +125,14 @@ enum td_action_kind {
 	TD_ACTION_N,
 };
 
+/* Why a program moves to another GPU: the words are in daemon/explain. */
+enum td_move_reason {
+	TD_MOVE_BY_HAND,
+	TD_MOVE_OVERLOAD, /* the jobs of its GPU demand more of it than there is */
+	TD_MOVE_COMPACT,  /* its GPU is to be idle */
+	TD_MOVE_REASON_N,
+};
+
 /* How far an action has come (daemon/execute/actions.h). The last three are its end. */
 enum td_action_state {
 	TD_ACTION_ASKED,     /* the supervisor or the program was told, and has not answered */

@@ -73,6 +73,7 @@ static void arrive(struct world *w, uint8_t bits)
 		.group = bits >> 1 & 7,
 		.weight = 1,
 		.movable = (bits & 0x30) != 0,
+		.migrates = (bits & 0x11) != 0,
 		.last_resort = (bits & 0x70) == 0x40,
 		.pages_itself = (bits & 0x30) == 0x30,
 		.demanded_bytes = (uint64_t)(bits >> 2) * MIB,

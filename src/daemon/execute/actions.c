@@ -238,9 +238,10 @@ static struct td_act *note(struct td_node *node, enum td_action_kind kind,
 	return act;
 }
 
-/* process: one of the job. gpu: where it is to move, or NULL. NULL: memory is short. */
+/* process: one of the job. to: where it is to move, or NULL. NULL: memory is short. */
 static struct td_act *ask_at(struct td_node *node, enum td_action_kind kind, uint32_t id,
-	const struct td_process *process, const uint8_t *gpu, bool by_hand, uint64_t now_ns)
+	const struct td_process *process, const struct td_migration *to, bool by_hand,
+	uint64_t now_ns)
 {
 	struct td_act *act = find(node, kind, id);
 
@@ -252,8 +253,8 @@ static struct td_act *ask_at(struct td_node *node, enum td_action_kind kind, uin
 	if (!act)
 		return NULL;
 	act->by_hand = by_hand;
-	if (gpu)
-		memcpy(act->migration.gpu, gpu, sizeof(act->migration.gpu));
+	if (to)
+		act->migration = *to;
 	begin(node, act, now_ns);
 	return act;
 }
@@ -308,8 +309,8 @@ static int check_order(const struct td_node *node, uid_t uid, const char *name,
 
 /* Each process of the job moves: one that uses no GPU has nothing to move. */
 static int order_moves(struct td_node *node, uid_t uid, const struct td_job *job, const char *name,
-	const uint8_t *gpu, uint64_t now_ns, struct td_act **ret_acts, uint32_t *ret_count,
-	struct td_err *err)
+	const struct td_migration *to, uint64_t now_ns, struct td_act **ret_acts,
+	uint32_t *ret_count, struct td_err *err)
 {
 	struct td_list *it;
 
@@ -324,7 +325,7 @@ static int order_moves(struct td_node *node, uid_t uid, const struct td_job *job
 			return td_err_set(err, -E2BIG,
 				"\"%.64s\" means more than %u programs: name one by its pid", name,
 				TD_ACTS_MAX);
-		act = ask_at(node, TD_ACTION_MIGRATE, client->id, process, gpu, true, now_ns);
+		act = ask_at(node, TD_ACTION_MIGRATE, client->id, process, to, true, now_ns);
 		if (!act)
 			return td_err_set(err, -ENOMEM, "the daemon is out of memory");
 		ret_acts[(*ret_count)++] = act;
@@ -335,14 +336,14 @@ static int order_moves(struct td_node *node, uid_t uid, const struct td_job *job
 static int order_migrate(struct td_node *node, uid_t uid, const char *name, const char *gpu,
 	uint64_t now_ns, struct td_act **ret_acts, uint32_t *ret_count, struct td_err *err)
 {
-	uint8_t uuid[16];
-	int r = td_move_find_gpu(node, gpu, uuid, err);
+	struct td_migration to = {.why = TD_MOVE_BY_HAND};
+	int r = td_move_find_gpu(node, gpu, to.gpu, err);
 	struct td_list *it;
 
 	td_list_for_each (it, &node->jobs)
 		if (!r)
 			r = order_moves(node, uid, td_container_of(it, struct td_job, of_node),
-				name, uuid, now_ns, ret_acts, ret_count, err);
+				name, &to, now_ns, ret_acts, ret_count, err);
 	if (!r && !*ret_count)
 		r = td_err_set(err, -ENOENT, "\"%.64s\" uses no GPU yet", name);
 	return r;
@@ -383,16 +384,17 @@ int td_actions_order(struct td_node *node, uid_t uid, const char *name, enum td_
 static void plan_one(struct td_node *node, const struct td_action *action, uint64_t now_ns)
 {
 	const struct td_client *client = client_of(node, action->client);
+	struct td_migration to = {.why = action->why};
 	struct td_act *act;
 
 	if (!client || action->kind >= TD_ACTION_N ||
 		(action->kind == TD_ACTION_MIGRATE && action->gpu >= node->gpu_count))
 		return;
+	if (action->kind == TD_ACTION_MIGRATE)
+		memcpy(to.gpu, node->gpus[action->gpu].uuid, sizeof(to.gpu));
 	act = ask_at(node, action->kind,
 		is_of_client(action->kind) ? client->id : client->process->job->group,
-		client->process,
-		action->kind == TD_ACTION_MIGRATE ? node->gpus[action->gpu].uuid : NULL, false,
-		now_ns);
+		client->process, &to, false, now_ns);
 	if (act)
 		act->is_named = true;
 }
@@ -475,7 +477,10 @@ static bool is_over(const struct td_node *node, const struct td_act *act, uint64
 	if (!td_act_has_ended(act))
 		return false;
 	if (act->state != TD_ACTION_DONE)
-		return now_ns >= act->changed_ns + TD_REFUSAL_NS || !has_target(node, act);
+		return now_ns >= act->changed_ns + (act->kind == TD_ACTION_MIGRATE
+								   ? TD_MOVE_REFUSAL_NS
+								   : TD_REFUSAL_NS) ||
+		       !has_target(node, act);
 	job = act->kind == TD_ACTION_PAUSE ? job_of(node, act->id) : NULL;
 	return !job || !job->held_back;
 }

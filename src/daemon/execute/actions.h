@@ -34,6 +34,8 @@ struct td_supervisor;
 
 /* How long a refusal is remembered. */
 #define TD_REFUSAL_NS 60000000000ull
+/* That of a move: most reasons are of the moment. */
+#define TD_MOVE_REFUSAL_NS 10000000000ull
 /* One name means at most so many jobs. */
 #define TD_ACTS_MAX 64
 

@@ -35,6 +35,24 @@ static uint64_t host_bytes_shown(const struct td_client *client)
 	return lacks < client->host_bytes ? lacks : client->host_bytes;
 }
 
+/* Without the ability nobody asks, and other daemons' locks need not be looked at. */
+static bool moves_jobs(const struct td_node *node)
+{
+	return node->policy->needs & TD_HAS(MIGRATION);
+}
+
+static void show_moves(
+	const struct td_node *node, const struct td_process *process, struct td_client_view *view)
+{
+	view->migrates = td_move_is_possible(node, process);
+	view->moves = process->moving.number != 0;
+	for (uint32_t i = 0; view->moves && i < node->gpu_count; i++)
+		if (node->gpus[i].used && !memcmp(node->gpus[i].uuid, process->moving.gpu, 16))
+			view->moves_to = i;
+	view->moved_ns = process->moved.at_ns;
+	view->move_pause_ns = process->moved.pause_ns;
+}
+
 /* Takes the bytes that a move has reserved off the capacity that the policy sees. */
 static void hide_reserved(struct td_node *node, uint32_t gpu)
 {
@@ -58,6 +76,7 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 		if (node->gpus[i].used)
 			td_abilities_show_gpu(node, node->gpus[i].uuid, &node->gpu_views[i]);
 		hide_reserved(node, i);
+		node->gpu_views[i].shut = moves_jobs(node) && td_gpus_are_shut(node, i, now_ns);
 	}
 	td_list_for_each (it, &node->clients) {
 		struct td_client *client = td_client_at(it);
@@ -116,6 +135,7 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 					    ? 1
 					    : client->activity.core_ppm,
 		};
+		show_moves(node, process, &node->views[n]);
 		td_show_service(process->service, &node->views[n]);
 		td_show_profile(node, client, &node->views[n]);
 		node->views[n].fresh = td_process_fresh(process, &node->views[n].tries);
@@ -622,6 +642,8 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 
 	if (now_ns < node->settle_ns)
 		return node->settle_ns;
+	if (moves_jobs(node))
+		td_gpus_take_listed(node);
 	wakeup = expire_drains(node, now_ns);
 	stopped = td_stopped_step(node, now_ns);
 	wakeup = stopped < wakeup ? stopped : wakeup;

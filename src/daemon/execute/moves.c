@@ -139,6 +139,15 @@ static const char *refusal(
 	return NULL;
 }
 
+bool td_move_is_possible(const struct td_node *node, const struct td_process *process)
+{
+	const struct td_act *refused = td_actions_of(node, process, TD_ACTION_MIGRATE);
+
+	return process->can & TD_CAN_MOVE && process->told_movable && !process->unmovable &&
+	       !process->moving.number && !process->failed && !process->stop.is &&
+	       !process->leave.asked_ns && !(refused && td_act_has_ended(refused));
+}
+
 void td_move_begin(struct td_node *node, struct td_act *act, uint64_t now_ns)
 {
 	struct td_client *client = source_of(node, act);
@@ -149,7 +158,8 @@ void td_move_begin(struct td_node *node, struct td_act *act, uint64_t now_ns)
 		td_act_enter(node, act, TD_ACTION_REFUSED, why, now_ns);
 		return;
 	}
-	client->process->moving = (struct td_moving){.number = act->number};
+	client->process->moving =
+		(struct td_moving){.number = act->number, .why = act->migration.why};
 	memcpy(client->process->moving.gpu, act->migration.gpu, 16);
 	enter(act, TD_MIGRATION_PREPARE, now_ns + PREPARE_NS);
 	snprintf(to, sizeof(to), "from GPU %u to GPU %u", td_gpu_number(node, client->gpu),
@@ -341,6 +351,16 @@ static void prepared(struct td_node *node, struct td_act *act, struct td_process
 	td_act_enter(node, act, TD_ACTION_RUNNING, NULL, now_ns);
 }
 
+/* Its job is no load any more where it was placed, unless others of it may still be there. */
+static void place_anew(struct td_job *job, const uint8_t *from, const uint8_t *to)
+{
+	if (job->members.next->next != &job->members)
+		return;
+	for (uint32_t i = 0; i < job->placed_count; i++)
+		if (!memcmp(job->placed[i], from, 16))
+			memcpy(job->placed[i], to, 16);
+}
+
 /* act: NULL: it was given up before. */
 static void done(struct td_node *node, struct td_act *act, struct td_process *process,
 	const struct td_msg_moved *msg, uint64_t now_ns)
@@ -354,7 +374,13 @@ static void done(struct td_node *node, struct td_act *act, struct td_process *pr
 	to->aside = false;
 	from->aside = true;
 	process->moves++;
-	process->moved_ns = now_ns;
+	process->moved = (struct td_moved){.at_ns = now_ns,
+		.pause_ns = msg->pause_ns,
+		.bytes = msg->bytes,
+		.from = td_gpu_number(node, from->gpu),
+		.why = act ? act->migration.why : TD_MOVE_BY_HAND};
+	td_activity_follow(&to->activity, &from->activity);
+	place_anew(process->job, node->gpus[from->gpu].uuid, node->gpus[to->gpu].uuid);
 	if (!act)
 		return;
 	/* From now on the act is about the client that the program has. */

@@ -17,10 +17,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "proto/words.h"
+
 struct td_act;
 struct td_client;
 struct td_err;
 struct td_node;
+struct td_process;
 
 enum td_migration_stage {
 	TD_MIGRATION_PREPARE,
@@ -31,10 +34,14 @@ enum td_migration_stage {
 
 struct td_migration {
 	enum td_migration_stage stage;
+	enum td_move_reason why;
 	uint8_t gpu[16];
 	uint64_t deadline_ns;
 	uint32_t to; /* the slot there, once it is prepared */
 };
+
+/* May a policy plan a move of the process now? Not while a refusal is remembered. */
+bool td_move_is_possible(const struct td_node *node, const struct td_process *process);
 
 /* Begins a move of the act's client to act->migration.gpu; or refuses it. */
 void td_move_begin(struct td_node *node, struct td_act *act, uint64_t now_ns);

@@ -142,6 +142,18 @@ CONDITION(action_refused)
 	return *f->refused_action;
 }
 
+CONDITION(moved)
+{
+	return f->moves;
+}
+
+/* Where jobs are moved by the policy, people wonder about those that are not. */
+CONDITION(cannot_move)
+{
+	return *f->unmovable && f->node->policy->needs & TD_HAS(MIGRATION) &&
+	       !td_list_empty(&f->process->clients);
+}
+
 CONDITION(others_wait)
 {
 	return f->process->phase == TD_PHASE_OPEN && !f->process->job->settings.paused &&

@@ -12,6 +12,7 @@
 #include "daemon/node/gpus.h"
 #include "daemon/node/shares.h"
 #include "daemon/node/stopped.h"
+#include "proto/unmovable.h"
 #include "proto/words.h"
 
 static bool shares_gpu(const struct td_process *a, const struct td_process *b)
@@ -243,6 +244,27 @@ static void add_shares(struct td_facts *f)
 	f->denied_reason = td_shares_reason(shares->last);
 }
 
+static void add_moves(struct td_facts *f, uint64_t now_ns)
+{
+	static const char *const reasons[TD_MOVE_REASON_N] = {
+		[TD_MOVE_BY_HAND] = "by tandem migrate",
+		[TD_MOVE_OVERLOAD] = "because the jobs there demanded more than the GPU has",
+		[TD_MOVE_COMPACT] = "so that the GPU can be idle",
+	};
+	const struct td_process *process = f->process;
+
+	f->moves = process->moves;
+	f->moved_from = process->moved.from;
+	f->moved_ago_ns = process->moves ? now_ns - process->moved.at_ns : 0;
+	f->moved_why = process->moves ? reasons[process->moved.why] : "";
+	f->moved_bytes = process->moved.bytes;
+	f->moved_pause_ns = process->moved.pause_ns;
+	if (!(process->can & TD_CAN_MOVE))
+		f->unmovable = td_unmovable_words(TD_UNMOVABLE(LIBRARY));
+	else if (process->unmovable)
+		f->unmovable = td_unmovable_words(process->unmovable);
+}
+
 static void add_actions(struct td_facts *f, uint64_t now_ns)
 {
 	const struct td_act *act = td_actions_shown(f->node, f->process, false),
@@ -289,6 +311,7 @@ void td_facts_of_process(struct td_facts *ret, const struct td_node *node,
 	f->patience_ns = node->options.memory_patience_ns;
 	add_shares(f);
 	add_actions(f, now_ns);
+	add_moves(f, now_ns);
 	add_others(f, reader, now_ns);
 	add_turn(f, reader);
 }

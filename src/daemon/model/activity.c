@@ -78,6 +78,18 @@ bool td_activity_read(
 	return true;
 }
 
+void td_activity_follow(struct td_activity *activity, const struct td_activity *before)
+{
+	activity->known = before->known;
+	activity->used_ppm = before->used_ppm;
+	activity->active_ppm = before->active_ppm;
+	activity->core_ppm = before->core_ppm;
+	activity->need_ppm = before->need_ppm;
+	activity->used_ns += before->used_ns;
+	activity->active_ns += before->active_ns;
+	activity->core_ns += before->core_ns;
+}
+
 void td_activity_stop(struct td_activity *activity)
 {
 	activity->read_ns = 0;

@@ -40,5 +40,11 @@ struct td_activity {
 bool td_activity_read(
 	struct td_activity *activity, const struct td_activity_counters *counters, uint64_t now_ns);
 
+/*
+ * The program goes on as another client, on another GPU: its rates and totals go on until it has
+ * been measured there.
+ */
+void td_activity_follow(struct td_activity *activity, const struct td_activity *before);
+
 /* Nothing is measured any more: what is read next begins anew. */
 void td_activity_stop(struct td_activity *activity);

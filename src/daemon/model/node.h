@@ -166,6 +166,8 @@ struct td_gpu {
 	struct td_hang hang; /* of its MPS server */
 	uint64_t xid_ns;     /* of the last Xid that was looked at for that */
 	enum td_host_memory host_memory;
+	bool shut; /* another daemon has it, as of shut_ns (0: never looked at) */
+	uint64_t shut_ns;
 	/* The share of its time that its clients' meters add up to; metering.c. */
 	uint64_t metered_ppm;
 };
@@ -321,7 +323,15 @@ struct td_moving {
 	uint8_t gpu[16];
 	bool closes; /* its gate is closed for it */
 	bool goes;   /* MOVE GO was sent: its memory is on its way */
+	enum td_move_reason why;
 	uint64_t reserved_bytes;
+};
+
+/* A move to another GPU that is over. */
+struct td_moved {
+	uint64_t at_ns, pause_ns, bytes;
+	uint32_t from; /* that GPU's number */
+	enum td_move_reason why;
 };
 
 /* Which CPUs a process runs on: server/cpus.h. */
@@ -381,9 +391,10 @@ struct td_process {
 	struct td_host_part host;
 	uint32_t can; /* TD_CAN_* */
 	struct td_moving moving;
-	uint64_t unmovable;       /* TD_UNMOVABLE: why it cannot move, as it says */
-	bool told_movable;        /* MOVABLE has come */
-	uint64_t moves, moved_ns; /* how many; when the last one ended */
+	uint64_t unmovable;    /* TD_UNMOVABLE: why it cannot move, as it says */
+	bool told_movable;     /* MOVABLE has come */
+	uint64_t moves;        /* how many have ended */
+	struct td_moved moved; /* the last one */
 	struct td_leave leave;
 	bool has_left; /* LEFT has come: its death cannot harm MPS any more */
 	enum td_cpus_state cpus;

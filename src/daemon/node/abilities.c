@@ -92,6 +92,7 @@ static uint32_t of_node(const struct td_node *node)
 {
 	return BY_LIBRARY | BY_DAEMON | (node->options.meter == TD_METER_OFF ? 0 : BY_METER) |
 	       figures_of_gpus(node) | by_mps(node) |
+	       (td_gpus_count(node) > 1 ? TD_HAS(MIGRATION) : 0) |
 	       (node->profiles.good_count ? TD_HAS(PROFILES) : 0) |
 	       (has_host_memory(node) ? TD_HAS(HOST_MEMORY) : 0);
 }
@@ -108,6 +109,8 @@ uint32_t td_abilities_of(const struct td_node *node, const struct td_client *cli
 
 	if (can_be_ended(node, client->process))
 		has |= TD_HAS(EVICTION);
+	if (client->process->can & TD_CAN_MOVE && !client->process->unmovable)
+		has |= TD_HAS(MIGRATION);
 	if (client->activity.known)
 		has |= BY_METER;
 	if (!client->process->service)

@@ -219,17 +219,68 @@ uint32_t td_gpus_count(const struct td_node *node)
 	return listed ? listed : used ? used : 1;
 }
 
+static uint32_t find_free_place(const struct td_node *node)
+{
+	uint32_t place = 0;
+
+	while (place < TD_GPU_MAX && node->gpus[place].used)
+		place++;
+	return place;
+}
+
+static void fill_place(struct td_node *node, uint32_t place, uid_t uid, const uint8_t *uuid,
+	const char *name, uint64_t said_bytes)
+{
+	struct td_gpu *gpu = &node->gpus[place];
+
+	*gpu = (struct td_gpu){.used = true, .brought_by = uid};
+	memcpy(gpu->uuid, uuid, 16);
+	snprintf(gpu->name, sizeof(gpu->name), "%.63s", name);
+	gpu->total_bytes = total_bytes(node, uuid, said_bytes);
+	gpu->capacity_bytes = td_options_capacity(&node->options, gpu->total_bytes);
+	if (place >= node->gpu_count)
+		node->gpu_count = place + 1;
+}
+
+void td_gpus_take_listed(struct td_node *node)
+{
+	for (uint32_t i = 0; i < node->listed_count; i++) {
+		const struct td_nvml_gpu *listed = &node->listed[i];
+		uint32_t place = find_free_place(node);
+
+		if (place < TD_GPU_MAX && !listed->lost && find_usable(node, listed->uuid) &&
+			index_of(node, listed->uuid) == TD_GPU_MAX)
+			fill_place(node, place, node->owner, listed->uuid, listed->name,
+				listed->total_bytes);
+	}
+}
+
+/* How long the answer whether another daemon has a GPU is taken to hold. */
+#define SHUT_NS (1000 * 1000000ull)
+
+bool td_gpus_are_shut(struct td_node *node, uint32_t index, uint64_t now_ns)
+{
+	struct td_gpu *gpu = &node->gpus[index];
+	const struct td_nvml_gpu *listed = td_gpus_find(node, gpu->uuid);
+
+	if (!gpu->used || (listed && (listed->lost || listed->mig)))
+		return true;
+	if (!gpu->shut_ns || now_ns - gpu->shut_ns >= SHUT_NS) {
+		gpu->shut = !td_node_may_have(node, gpu->uuid);
+		gpu->shut_ns = now_ns;
+	}
+	return gpu->shut;
+}
+
 uint32_t td_gpus_come(
 	struct td_node *node, uid_t uid, const struct td_msg_attach *msg, struct td_err *err)
 {
-	uint32_t index = index_of(node, msg->gpu), place = 0;
-	struct td_gpu *gpu;
+	uint32_t index = index_of(node, msg->gpu), place;
 	char uuid[TD_UUID_TEXT];
 
 	if (index < TD_GPU_MAX)
 		return index;
-	while (place < TD_GPU_MAX && node->gpus[place].used)
-		place++;
+	place = find_free_place(node);
 	if (place == TD_GPU_MAX || !td_gpus_have_place(node, uid, msg->gpu)) {
 		(void)td_err_set(err, -ENOSPC,
 			"%s is one more than the %u GPUs that are shared at once: programs run "
@@ -237,14 +288,7 @@ uint32_t td_gpus_come(
 			td_uuid_format(uuid, msg->gpu), TD_GPU_MAX);
 		return TD_GPU_MAX;
 	}
-	gpu = &node->gpus[place];
-	*gpu = (struct td_gpu){.used = true, .brought_by = uid};
-	memcpy(gpu->uuid, msg->gpu, 16);
-	snprintf(gpu->name, sizeof(gpu->name), "%.63s", msg->gpu_name);
-	gpu->total_bytes = total_bytes(node, msg->gpu, msg->total_bytes);
-	gpu->capacity_bytes = td_options_capacity(&node->options, gpu->total_bytes);
-	if (place >= node->gpu_count)
-		node->gpu_count = place + 1;
+	fill_place(node, place, uid, msg->gpu, msg->gpu_name, msg->total_bytes);
 	return place;
 }
 

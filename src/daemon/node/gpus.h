@@ -42,6 +42,10 @@ void td_gpus_seen(
  */
 uint32_t td_gpus_come(
 	struct td_node *node, uid_t uid, const struct td_msg_attach *msg, struct td_err *err);
+/* Takes all GPUs into the table that NVML lists, for a policy that moves jobs to idle ones. */
+void td_gpus_take_listed(struct td_node *node);
+/* Can no job be moved to that GPU? It is lost, divided, or another daemon's. */
+bool td_gpus_are_shut(struct td_node *node, uint32_t index, uint64_t now_ns);
 /* Would it find a place? */
 bool td_gpus_have_place(const struct td_node *node, uid_t uid, const uint8_t *uuid);
 /*

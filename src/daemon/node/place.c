@@ -51,6 +51,31 @@ static bool is_placed_on(const struct td_job *job, const uint8_t *uuid)
 }
 
 /*
+ * By what its clients there demand of the cores, where all of them are measured (DCUDA III-C4);
+ * else a client counts as one that needs all of its duty.
+ */
+static double core_of(
+	const struct td_node *node, const struct td_job *job, uint32_t index, uint32_t clients)
+{
+	double core = 0;
+	bool known = clients != 0;
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients) {
+		const struct td_client *client = td_client_at(it);
+
+		if (client->gpu != index || client->process->job != job || client->aside)
+			continue;
+		known &= client->activity.known;
+		core += client->activity.core_ppm / (double)TD_PPM;
+	}
+	if (known)
+		return core;
+	return (clients ? clients : 1) *
+	       (job->settings.duty_ppm ? job->settings.duty_ppm / (double)TD_PPM : 1);
+}
+
+/*
  * Adds what a job has, or may have, on the GPU with that index (TD_GPU_MAX: no job has used it).
  * Nothing if the job has no process there and is not placed there.
  */
@@ -63,8 +88,7 @@ static void add_job(const struct td_node *node, const struct td_job *job, const 
 
 	if (!clients && !is_placed_on(job, uuid))
 		return;
-	*core += (clients ? clients : 1) *
-		 (job->settings.duty_ppm ? job->settings.duty_ppm / (double)TD_PPM : 1);
+	*core += core_of(node, job, index, clients);
 	*bytes += limit != UINT64_MAX && limit > demanded ? limit : demanded;
 }
 

@@ -98,6 +98,7 @@ static void send_job(struct td_peer *peer, const struct td_process *process,
 				: process->job->settings.duty_ppm;
 	job->weight = process->job->settings.weight;
 	job->restarts = process->job->restarts;
+	job->moves = process->moves;
 	if (td_job_is_to_be_upgraded(process->job))
 		snprintf(job->upgrade, sizeof(job->upgrade), "%s",
 			td_class_name((enum td_class)(process->job->settings.upgrade - 1)));

@@ -63,7 +63,9 @@ int td_dcuda_step(const struct td_dcuda_params *params, struct td_balance_app *a
 		if (apps[i].gpu >= gpus)
 			return -EINVAL;
 	plan->moves = td_balance(&params->balance, apps, count, gpus, order, plan->move);
-	if (!plan->moves && params->compact && !is_any_overloaded(params, apps, count, gpus))
+	plan->compacts =
+		!plan->moves && params->compact && !is_any_overloaded(params, apps, count, gpus);
+	if (plan->compacts)
 		plan->moves = td_balance_compact(&params->balance, apps, count, gpus, plan->move);
 	for (uint32_t g = 0; g < gpus; g++)
 		slice(params, apps, count, g, now_ns, plan);

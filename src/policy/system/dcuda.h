@@ -29,7 +29,8 @@
 #include "policy/algo/control/balance.h"
 #include "policy/algo/control/fair_groups.h"
 
-#define TD_DCUDA_APPS_MAX 1024u
+/* The clients of a node, and one more on each GPU. */
+#define TD_DCUDA_APPS_MAX 1088u
 
 struct td_dcuda_params {
 	struct td_balance_params balance;
@@ -41,6 +42,7 @@ extern const struct td_dcuda_params td_dcuda_default;
 
 struct td_dcuda_plan {
 	uint32_t moves;
+	bool compacts; /* they let a GPU idle; else they balance */
 	struct td_balance_move move[TD_DCUDA_APPS_MAX];
 	bool runs[TD_DCUDA_APPS_MAX]; /* whether each application runs in this slice */
 	uint32_t

@@ -235,7 +235,8 @@ static void act(const struct td_view *view, const struct present *present, struc
 		const struct present *here = &present[client->gpu];
 
 		if (client->class == TD_CLASS_BESTEFFORT && here->online && here->output.evict)
-			td_plan_act(plan, &(struct td_action){TD_ACTION_EVICT, client->id, 0, 0});
+			td_plan_act(plan,
+				&(struct td_action){.kind = TD_ACTION_EVICT, .client = client->id});
 	}
 	for (uint32_t class = 0; class < TD_CLASS_N; class ++) {
 		for (uint32_t c = 0; c < view->client_count; c++) {
@@ -246,7 +247,8 @@ static void act(const struct td_view *view, const struct present *present, struc
 				!(client->has & TD_HAS(RESTART)) ||
 				(class == TD_CLASS_BESTEFFORT && here->online))
 				continue;
-			td_plan_act(plan, &(struct td_action){TD_ACTION_RESTART, client->id, 0, 0});
+			td_plan_act(plan, &(struct td_action){
+						  .kind = TD_ACTION_RESTART, .client = client->id});
 		}
 	}
 }

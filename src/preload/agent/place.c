@@ -28,6 +28,7 @@ enum state {
 static struct td_placed
 	candidates;     /* as the environment says; fixed after load. count 0: nothing is wanted */
 static unsigned wanted; /* how many of them */
+static bool rest;       /* the others are visible, too, behind those */
 static struct td_lock lock = TD_LOCK_INIT(TD_RANK_PLACE);
 static struct td_placed chosen; /* guarded by lock until DECIDED, then fixed */
 static _Atomic uint32_t state;  /* enum state; DECIDED is entered under the lock. Futex */
@@ -69,6 +70,7 @@ static bool read_list(const char *list)
 void td_place_read(void)
 {
 	const char *list = getenv("TANDEM_GPUS"), *count = getenv("TANDEM_GPU_COUNT");
+	const char *others = getenv("TANDEM_GPU_REST");
 	uint64_t n;
 
 	if (!list || !*list)
@@ -81,6 +83,7 @@ void td_place_read(void)
 	if (count && *count && td_parse_u64(count, 1, candidates.count, &n, NULL))
 		td_settings_reject("TANDEM_GPU_COUNT");
 	wanted = (unsigned)n;
+	rest = others && *others;
 	if (wanted < candidates.count)
 		return;
 	chosen = candidates;
@@ -103,6 +106,22 @@ static void decide(const struct td_placed *placed)
 	td_futex_wake_all(&state, false);
 }
 
+static void add_rest(struct td_placed *placed)
+{
+	uint32_t count = placed->count;
+
+	for (uint32_t i = 0; i < candidates.count && placed->count < TD_GPU_MAX; i++) {
+		uint32_t k = 0;
+
+		while (k < count && memcmp(placed->uuid[k], candidates.uuid[i], 16))
+			k++;
+		if (k < count)
+			continue;
+		memcpy(placed->uuid[placed->count], candidates.uuid[i], 16);
+		memcpy(placed->text[placed->count++], candidates.text[i], TD_UUID_TEXT);
+	}
+}
+
 void td_place_get(struct td_placed *ret)
 {
 	uint32_t undecided = UNDECIDED, seen;
@@ -121,6 +140,8 @@ void td_place_get(struct td_placed *ret)
 			td_futex_wait(&state, seen, deadline_ns - now_ns, false);
 	}
 	*ret = chosen;
+	if (rest)
+		add_rest(ret);
 	errno = saved;
 }
 

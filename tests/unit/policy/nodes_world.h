@@ -69,6 +69,7 @@ __attribute__((unused)) static struct td_client_view *add(
 		.wants_since_ns = node.now,
 		.phase = TD_PHASE_CLOSED,
 		.movable = true,
+		.migrates = true,
 		.demanded_bytes = bytes};
 	return c;
 }

@@ -1,6 +1,9 @@
 /* Moves to another GPU (execute/moves.h): what they leave behind when they come to nothing. */
 #include "unit/daemon/action_world.h"
 
+#include "daemon/node/gpus.h"
+#include "proto/unmovable.h"
+
 #define MOVER (&w.fakes[0])
 
 static struct td_msg_move told;
@@ -158,4 +161,75 @@ TEST(a_gpu_of_another_daemon_is_no_place_to_move_to)
 	CHECK_EQ(act->state, TD_ACTION_REFUSED);
 	CHECK(strstr(act->reason, "another daemon"));
 	CHECK(!moves_told);
+}
+
+static void list_gpus(uint32_t count)
+{
+	struct td_nvml_gpu listed[4] = {0};
+
+	for (uint32_t i = 0; i < count; i++) {
+		listed[i] = (struct td_nvml_gpu){.index = i, .total_bytes = 64 * MIB};
+		memset(listed[i].uuid, (int)i + 1, 16);
+	}
+	td_gpus_seen(&w.node, listed, count, w.now);
+}
+
+TEST(a_policy_that_moves_jobs_is_shown_gpus_that_have_none)
+{
+	begin_actions();
+	list_gpus(3);
+	(void)program(0, "mover", MIB);
+	(void)settle(&w);
+	CHECK_EQ(w.node.gpu_count, 1);
+	planner.needs |= TD_HAS(MIGRATION);
+	w.foreign = 2;
+	(void)settle(&w);
+	CHECK_EQ(w.node.gpu_count, 3);
+	CHECK(w.node.gpu_views[1].capacity_bytes && !w.node.gpu_views[1].shut);
+	CHECK(w.node.gpu_views[2].shut);
+	w.foreign = -1;
+	later(S);
+	CHECK(!w.node.gpu_views[2].shut);
+}
+
+TEST(a_policy_sees_who_can_move_and_who_moves)
+{
+	struct td_msg movable = {.type = TD_MSG_TYPE_movable};
+
+	begin_moves(MIB, MIB);
+	CHECK(!w.node.views[0].migrates);
+	CHECK_EQ(say(&w, MOVER, &movable), 0);
+	(void)settle(&w);
+	CHECK(w.node.views[0].migrates && !w.node.views[0].moves);
+	planned[planned_count++] = (struct td_action){.kind = TD_ACTION_MIGRATE,
+		.client = w.node.shown[0]->id,
+		.gpu = 1,
+		.why = TD_MOVE_OVERLOAD};
+	(void)settle(&w);
+	planned_count = 0;
+	CHECK(!w.node.views[0].migrates && w.node.views[0].moves);
+	CHECK_EQ(w.node.views[0].moves_to, 1);
+	prepares();
+	says_moved(TD_MOVE_DONE);
+	CHECK_EQ(MOVER->process->moved.why, TD_MOVE_OVERLOAD);
+	CHECK_EQ(MOVER->process->moved.from, 0);
+	movable.movable.reasons = TD_UNMOVABLE(GRAPHS);
+	CHECK_EQ(say(&w, MOVER, &movable), 0);
+	(void)settle(&w);
+	for (uint32_t c = 0; c < w.node.shown_count; c++)
+		CHECK(!w.node.views[c].migrates);
+}
+
+TEST(while_a_refusal_is_remembered_a_policy_is_told_that_it_cannot)
+{
+	struct td_msg movable = {.type = TD_MSG_TYPE_movable};
+
+	begin_moves(40 * MIB, 40 * MIB);
+	CHECK_EQ(say(&w, MOVER, &movable), 0);
+	(void)migrate();
+	prepares();
+	CHECK(!w.node.views[0].migrates);
+	later(TD_MOVE_REFUSAL_NS);
+	later(1);
+	CHECK(w.node.views[0].migrates);
 }

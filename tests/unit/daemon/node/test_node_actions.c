@@ -145,7 +145,7 @@ TEST(a_refusal_is_remembered_for_a_while)
 	number = act_of(a, TD_ACTION_MIGRATE)->number;
 	CHECK_EQ(act_of(a, TD_ACTION_MIGRATE)->state, TD_ACTION_REFUSED);
 	CHECK(*act_of(a, TD_ACTION_MIGRATE)->reason);
-	later(TD_REFUSAL_NS - 1);
+	later(TD_MOVE_REFUSAL_NS - 1);
 	CHECK_EQ(act_of(a, TD_ACTION_MIGRATE)->number, number);
 	CHECK_EQ(w.events[TD_EVENT_ACTION], 1);
 	later(1);

@@ -324,6 +324,18 @@ TEST(muxflow_restarts_what_an_error_has_hit)
 	CHECK(!count_actions(TD_ACTION_RESTART, elsewhere) && !is_open(a));
 }
 
+/* Gates that are open count as held. */
+static void pass(uint64_t ns)
+{
+	for (uint64_t t = 0; t < ns; t += 10 * MS) {
+		node.now += 10 * MS;
+		for (uint32_t c = 0; c < node.view.client_count; c++)
+			if (is_open(&node.clients[c]))
+				node.clients[c].held_ns += 10 * MS;
+		step();
+	}
+}
+
 TEST(dcuda_moves_from_the_overloaded_gpu_and_slices_what_stays)
 {
 	start("dcuda", 2);
@@ -333,14 +345,16 @@ TEST(dcuda_moves_from_the_overloaded_gpu_and_slices_what_stays)
 	a->core_ppm = 800000;
 	b->core_ppm = 700000;
 	step();
+	CHECK(!node.plan.action_count);
+	pass(300 * MS);
 	CHECK_EQ(count_actions(TD_ACTION_MIGRATE, a), 1);
 	CHECK_EQ(node.actions[0].gpu, 1);
+	CHECK_EQ(node.actions[0].why, TD_MOVE_OVERLOAD);
 	a->gpu = 1;
 	step();
 	CHECK(!node.plan.action_count && is_open(a) && is_open(b));
-	CHECK_EQ(node.plan.next_wakeup_ns, (long long)TD_NEVER);
 	a->gpu = 0;
-	a->movable = b->movable = false;
+	a->migrates = b->migrates = false;
 	step();
 	CHECK(!node.plan.action_count && is_open(a) != is_open(b));
 	CHECK_EQ(node.plan.next_wakeup_ns, (node.now / (100 * MS) + 1) * (100 * MS));
@@ -348,6 +362,91 @@ TEST(dcuda_moves_from_the_overloaded_gpu_and_slices_what_stays)
 	node.now = node.plan.next_wakeup_ns;
 	step();
 	CHECK(is_open(a) != first && is_open(a) != is_open(b));
+}
+
+TEST(dcuda_plans_no_second_move_while_the_first_is_on_its_way)
+{
+	start("dcuda", 3);
+	struct td_client_view *a = add(1, 0, TD_CLASS_BESTEFFORT, GIB),
+			      *b = add(2, 0, TD_CLASS_BESTEFFORT, GIB);
+
+	a->core_ppm = 800000;
+	b->core_ppm = 700000;
+	pass(400 * MS);
+	CHECK_EQ(count_actions(TD_ACTION_MIGRATE, a), 1);
+	a->moves = true;
+	a->moves_to = node.actions[0].gpu;
+	pass(1000 * MS);
+	CHECK(!node.plan.action_count);
+}
+
+TEST(dcuda_moves_nothing_to_a_gpu_that_is_shut_nor_what_cannot_move)
+{
+	start("dcuda", 3);
+	struct td_client_view *a = add(1, 0, TD_CLASS_BESTEFFORT, GIB),
+			      *b = add(2, 0, TD_CLASS_BESTEFFORT, GIB);
+
+	a->core_ppm = 800000;
+	b->core_ppm = 700000;
+	node.gpus[2].shut = true;
+	pass(1000 * MS);
+	CHECK_EQ(node.plan.action_count, 1);
+	CHECK_EQ(node.actions[0].gpu, 1);
+	a->migrates = false;
+	pass(1000 * MS);
+	CHECK_EQ(count_actions(TD_ACTION_MIGRATE, b), 1);
+	node.gpus[1].shut = true;
+	pass(1000 * MS);
+	CHECK(!node.plan.action_count);
+}
+
+TEST(dcuda_moves_a_program_again_only_when_its_last_move_is_paid_for)
+{
+	start("dcuda", 2);
+	struct td_client_view *a = add(1, 0, TD_CLASS_BESTEFFORT, GIB),
+			      *b = add(2, 0, TD_CLASS_BESTEFFORT, GIB);
+
+	a->core_ppm = b->core_ppm = 800000;
+	a->moved_ns = b->moved_ns = node.now;
+	a->move_pause_ns = b->move_pause_ns = 200 * MS;
+	pass(3900 * MS);
+	CHECK(!node.plan.action_count);
+	pass(500 * MS);
+	CHECK_EQ(node.plan.action_count, 1);
+}
+
+TEST(dcuda_compacts_what_has_been_light_for_long)
+{
+	start("dcuda", 2);
+	struct td_client_view *a = add(1, 0, TD_CLASS_BESTEFFORT, GIB),
+			      *b = add(2, 1, TD_CLASS_BESTEFFORT, GIB);
+
+	a->core_ppm = 200000;
+	b->core_ppm = 300000;
+	pass(1900 * MS);
+	CHECK(!node.plan.action_count);
+	pass(200 * MS);
+	CHECK_EQ(count_actions(TD_ACTION_MIGRATE, a), 1);
+	CHECK_EQ(node.actions[0].why, TD_MOVE_COMPACT);
+	/* A burst in between begins the wait anew. */
+	b->core_ppm = 900000;
+	pass(1000 * MS);
+	CHECK(!node.plan.action_count);
+}
+
+/* Otherwise what is sliced would seem to need less, and be let in all at once. */
+TEST(dcuda_does_not_take_closed_time_for_idle_time)
+{
+	start("dcuda", 1);
+	struct td_client_view *a = add(1, 0, TD_CLASS_BESTEFFORT, GIB),
+			      *b = add(2, 0, TD_CLASS_BESTEFFORT, GIB);
+
+	for (int i = 0; i < 300; i++) {
+		a->core_ppm = is_open(a) ? 900000 : 0;
+		b->core_ppm = is_open(b) ? 800000 : 0;
+		pass(10 * MS);
+		CHECK(is_open(a) != is_open(b) || i < 1);
+	}
 }
 
 /*
@@ -367,7 +466,7 @@ TEST(dcuda_does_not_starve_a_job_on_two_overloaded_gpus)
 	wide1->core_ppm = 700000;
 	a->core_ppm = 800000;
 	b->core_ppm = 800000;
-	wide0->movable = wide1->movable = a->movable = b->movable = false;
+	wide0->migrates = wide1->migrates = a->migrates = b->migrates = false;
 	for (int i = 0; i < 10; i++) {
 		step();
 		CHECK_EQ(is_open(wide0), is_open(wide1));
