@@ -37,7 +37,7 @@
 #define SMOOTHING_NS (5 * TD_SLICE_NS)
 /* A whole GPU, which is less than what overloads one. */
 #define ALL 0.99
-/* Of the time, in which the gate has to have been open for a demand to follow from it. */
+/* The gate has to have been open for this part of the time for a demand to follow from it. */
 #define OPEN_MIN 0.02
 
 _Static_assert(TD_DCUDA_APPS_MAX >= TD_CLIENT_MAX + TD_GPU_MAX && TD_BALANCE_GPUS_MAX >= TD_GPU_MAX,

@@ -2,10 +2,9 @@
  * The GPUs that the process's job may see (`tandem run --gpu`; docs/decisions/0013).
  *
  *   TANDEM_GPUS       their UUIDs with commas between, in the order in which the program sees them
- *   TANDEM_GPU_REST   set: the program sees the others, too, behind those
  *   TANDEM_GPU_COUNT  how many of them; where it is fewer the daemon chooses, when the first
- *     process
- *                     of the job wants to know
+ *                     process of the job wants to know
+ *   TANDEM_GPU_REST   set: the program sees the others, too, behind those
  *
  *   UNDECIDED --a thread wants to know--> ASKED --PLACED--> DECIDED
  *
