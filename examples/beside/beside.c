@@ -185,9 +185,10 @@ static void work(struct beside *b, struct done *done)
 
 	atomic_fetch_add(&done->starts, 1);
 	for (uint64_t i = 0; td_time_now_ns() < end_ns; i++) {
+		CUevent event = events[i % IN_FLIGHT];
+
 		if (b->kernels && i == b->kernels)
 			break;
-		CUevent event = events[i % IN_FLIGHT];
 
 		if (i >= IN_FLIGHT) {
 			must(cuEventSynchronize(event), "wait");
