@@ -184,7 +184,8 @@ struct td_client_view {
 	uint32_t
 		/* By how much its steps may exceed their time alone; 0: the policy decides. */
 		slack_ppm;
-	uint32_t core_ppm;        /* share of a GPU's cores that it demands (DCUDA); may exceed 1 */
+	uint32_t busy_ppm; /* of the time with work in flight; others' turns count in it, too */
+	uint32_t core_ppm; /* share of a GPU's cores that it demands (DCUDA); may exceed 1 */
 	uint32_t sm_activity_ppm; /* SM activity of this client alone, measured or profiled */
 	uint32_t sm_need_ppm;     /* mean share of the SMs that are active while its kernels run */
 	uint32_t sm_share_ppm;    /* share of the SMs that its process was started with */

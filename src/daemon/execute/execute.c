@@ -131,6 +131,7 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 			.gpu_time_ns =
 				process->meter ? 1 + atomic_load(&process->meter->gpu_ns) : 0,
 			.sm_share_ppm = td_sm_share_ppm(node, client),
+			.busy_ppm = client->activity.used_ppm,
 			.core_ppm = client->activity.known && !client->activity.core_ppm
 					    ? 1
 					    : client->activity.core_ppm,

@@ -8,6 +8,9 @@
  * not move it. One that is on its way counts where it goes. A group runs in a slice if any of its
  * clients would, so a wide group runs more often rather than never.
  *
+ * Where contexts take turns, a GPU that is always busy hides what its programs would use alone: see
+ * share_saturated().
+ *
  * Hysteresis. A move stops the program for a while, and demands of one window vary. So a move is
  * planned once the algorithms have wanted it for BALANCE_HOLD_NS or COMPACT_HOLD_NS without a
  * break, and a program that has moved stays for REST_TIMES its last pause, at least REST_MIN_NS.
@@ -37,6 +40,8 @@
 #define SMOOTHING_NS (5 * TD_SLICE_NS)
 /* A whole GPU, which is less than what overloads one. */
 #define ALL 0.99
+/* A GPU that is always busy: overloaded, and one group of a slice. */
+#define SATURATED 1.09
 /* The gate has to have been open for this part of the time for a demand to follow from it. */
 #define OPEN_MIN 0.02
 
@@ -71,11 +76,17 @@ struct dcuda {
 
 /* -- demands -- */
 
-static void measure(struct known *known, const struct td_client_view *client, uint64_t now_ns)
+/* Where contexts take turns, work on a part of the SMs takes all of the GPU's time. */
+static void measure(
+	struct known *known, const struct td_client_view *client, bool is_spatial, uint64_t now_ns)
 {
-	double core = client->core_ppm / (double)TD_PPM, open, part;
+	uint32_t ppm = client->core_ppm;
+	double core, open, part;
 	uint64_t elapsed_ns = now_ns - known->at_ns, held_ns = client->held_ns - known->held_ns;
 
+	if (!is_spatial && client->busy_ppm > ppm)
+		ppm = client->busy_ppm;
+	core = ppm / (double)TD_PPM;
 	if (!known->at_ns || client->held_ns < known->held_ns) {
 		known->core = core;
 		known->open = 1;
@@ -104,20 +115,39 @@ static void measure_all(struct dcuda *dcuda, const struct td_view *view, uint64_
 			*known = dcuda->before[old];
 		else
 			*known = (struct known){.id = view->clients[c].id};
-		measure(known, &view->clients[c], now_ns);
+		measure(known, &view->clients[c], view->gpus[view->clients[c].gpu].mps == TD_MPS_ON,
+			now_ns);
 	}
 	dcuda->known_count = view->client_count;
 }
 
-/*
- * Beside others a program's work takes longer, so that it seems to demand more than it would alone.
- * No more than a whole GPU can be of use to it, and it has to fit an idle one.
- */
+/* No more than a whole GPU can be of use to a program, and it has to fit an idle one. */
 static double demand_of(const struct known *known)
 {
 	double demand = known->core / (known->open > OPEN_MIN ? known->open : OPEN_MIN);
 
 	return demand < ALL ? demand : ALL;
+}
+
+/*
+ * On a GPU whose contexts take turns, each program's work takes the longer the more others there
+ * are. So the demands of a GPU that is always busy say only that it is, and in what proportion its
+ * programs use it: they are shown as SATURATED together. No slices follow from that but for memory:
+ * the driver takes turns already. Under MPS kernels run at the same time, and demands stay.
+ */
+static void share_saturated(struct dcuda *dcuda, const struct td_view *view)
+{
+	for (uint32_t g = 0; g < view->gpu_count; g++) {
+		double sum = 0;
+
+		for (uint32_t c = 0; c < view->client_count; c++)
+			sum += dcuda->apps[c].gpu == g ? dcuda->apps[c].core : 0;
+		if (view->gpus[g].mps == TD_MPS_ON || sum <= SATURATED)
+			continue;
+		for (uint32_t c = 0; c < view->client_count; c++)
+			if (dcuda->apps[c].gpu == g)
+				dcuda->apps[c].core *= SATURATED / sum;
+	}
 }
 
 static bool has_rested(const struct td_client_view *client, uint64_t now_ns)
@@ -254,6 +284,7 @@ static void dcuda_step(void *state, const struct td_policy_options *options,
 		return;
 	measure_all(dcuda, view, now_ns);
 	list_apps(dcuda, view, now_ns);
+	share_saturated(dcuda, view);
 	apps = fill_shut_gpus(dcuda, view);
 	(void)td_dcuda_step(
 		&td_dcuda_default, dcuda->apps, apps, view->gpu_count, now_ns, &dcuda->plan);
