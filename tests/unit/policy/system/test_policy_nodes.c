@@ -355,7 +355,6 @@ TEST(dcuda_moves_from_the_overloaded_gpu_and_slices_what_stays)
 	CHECK(!node.plan.action_count && is_open(a) && is_open(b));
 	a->gpu = 0;
 	a->migrates = b->migrates = false;
-	node.gpus[0].mps = TD_MPS_ON;
 	step();
 	CHECK(!node.plan.action_count && is_open(a) != is_open(b));
 	CHECK_EQ(node.plan.next_wakeup_ns, (node.now / (100 * MS) + 1) * (100 * MS));
@@ -444,6 +443,7 @@ TEST(dcuda_goes_by_what_programs_use_of_a_gpu_whose_contexts_take_turns)
 			      *c = add(3, 0, TD_CLASS_BESTEFFORT, GIB),
 			      *d = add(4, 1, TD_CLASS_BESTEFFORT, GIB);
 
+	node.gpus[0].mps = node.gpus[1].mps = TD_MPS_OFF;
 	a->core_ppm = b->core_ppm = c->core_ppm = 100000;
 	a->busy_ppm = b->busy_ppm = c->busy_ppm = 950000;
 	d->core_ppm = 500000;
@@ -462,7 +462,6 @@ TEST(dcuda_does_not_take_closed_time_for_idle_time)
 	struct td_client_view *a = add(1, 0, TD_CLASS_BESTEFFORT, GIB),
 			      *b = add(2, 0, TD_CLASS_BESTEFFORT, GIB);
 
-	node.gpus[0].mps = TD_MPS_ON;
 	for (int i = 0; i < 300; i++) {
 		a->core_ppm = is_open(a) ? 900000 : 0;
 		b->core_ppm = is_open(b) ? 800000 : 0;
@@ -484,7 +483,6 @@ TEST(dcuda_does_not_starve_a_job_on_two_overloaded_gpus)
 			      *b = add(3, 1, TD_CLASS_BESTEFFORT, GIB);
 	uint32_t slices[3] = {0};
 
-	node.gpus[0].mps = node.gpus[1].mps = TD_MPS_ON;
 	wide0->core_ppm = 900000;
 	wide1->core_ppm = 700000;
 	a->core_ppm = 800000;
