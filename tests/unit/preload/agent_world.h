@@ -174,7 +174,7 @@ __attribute__((unused)) static void daemon_welcome(void)
 	struct td_msg msg = {.type = TD_MSG_TYPE_attached};
 
 	daemon_greet();
-	(void)next(TD_MSG_TYPE_attach);
+	EXPECT(next(TD_MSG_TYPE_attach).attach.total_bytes == 1u << 30);
 	msg.attached.capacity_bytes = 100 * MIB;
 	EXPECT(!td_socket_send(d.fd, &msg, NULL, 0));
 }

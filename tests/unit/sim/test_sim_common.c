@@ -102,6 +102,7 @@ TEST(an_axis_has_a_tick_for_each_power_of_ten_or_each_step)
 	td_plot_lines(out, &(struct td_plot){"title", "x", "y", true, &series, 1});
 	fclose(out);
 	CHECK_EQ(count_of(">1<") + count_of(">10<") + count_of(">100<") + count_of(">1000<"), 5);
+	CHECK_EQ(count_of("<text"), count_of("</text>"));
 	free(text);
 	out = begin();
 	td_plot_lines(out, &(struct td_plot){"title", "x", "y", false, &series, 1});

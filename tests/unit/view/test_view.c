@@ -352,12 +352,15 @@ TEST(others_are_sums)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_others,
 		.others = {.gpu = 0, .processes = 3, .resident_bytes = 7 * GIB}};
+	char cell[TD_JOBS_CELL] = "?";
 
 	begin(24, 80);
 	CHECK_EQ(td_snapshot_take(&snapshot, &msg), 0);
 	end(&snapshot, S);
 	td_screen_draw(&screen, &snapshot, &canvas);
 	CHECK(strstr(line(row_of("(3 of others)")), "7.0 GiB"));
+	/* Nothing is said of their jobs. */
+	CHECK(!*td_jobs_cell_of_others(cell, &msg.others, TD_JOBS_job));
 }
 
 TEST(many_gpus_leave_room_for_jobs)

@@ -227,6 +227,27 @@ TEST(mudi_tunes_batch_and_share_under_the_objective)
 	CHECK(!td_mudi_observe(&device, &service, layers, 1));
 }
 
+TEST(mudi_tries_no_more_batches_than_its_tuner_can_have)
+{
+	static double store[4 * (TD_MUDI_INPUTS + 1)];
+	static struct td_mudi_device device;
+	struct td_predictor p[4];
+	struct td_mudi_service service;
+	const double layers[TD_MUDI_LAYERS] = {50};
+	const struct td_slo slo = {.objective_s = 1e6,
+		.rate_per_s = 1,
+		.load_max = 0.8,
+		.headroom = 0.1,
+		.share_min = 0.01};
+
+	make_service(1, store, p, &service);
+	service.batch_min = 1;
+	service.batch_max = 2 * TD_BATCH_CANDIDATES_MAX;
+	td_mudi_begin(&device, &service, layers, &slo);
+	CHECK(!device.paused);
+	CHECK_EQ(device.tuner.count, TD_BATCH_CANDIDATES_MAX);
+}
+
 static void tune_through(
 	struct td_mudi_device *device, const struct td_mudi_service *service, const double *layers)
 {

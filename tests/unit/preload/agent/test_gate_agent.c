@@ -1,6 +1,9 @@
 /* The agent against a daemon that the test plays: turns, its daemon's end, captures, placement. */
 #include "unit/preload/agent_world.h"
 
+/* The library exports this function; the header looks it up. */
+void tandem_step(void);
+
 CASE(a_newcomer_waits_asks_once_and_goes_on_when_ready)
 {
 	daemon_listen();
@@ -22,6 +25,14 @@ CASE(without_a_daemon_nothing_waits)
 	launch_on(NULL);
 	EXPECT(td_client_need(0, MIB, TD_MOVABLE) == 0);
 	EXPECT(td_gate_word() == 0);
+}
+
+CASE(a_step_is_reported_at_once_where_the_page_asks_for_it)
+{
+	start_open(1);
+	atomic_store(&d.gate->steps, 1);
+	tandem_step();
+	EXPECT(next(TD_MSG_TYPE_step).step.steps == 1);
 }
 
 CASE(a_closing_waits_for_the_device_then_memory_leaves)
