@@ -1,4 +1,4 @@
-/* See campaign.h. */
+/* Learns a service's profile from a campaign's measurements; see campaign.h. */
 #include "learn/campaign.h"
 
 #include <errno.h>
@@ -13,12 +13,12 @@
 
 #define POINTS_MAX 100000u
 
-/* The models are learnt from it: a row per curve. */
+/* The input of the learners: a row per curve. */
 struct table {
 	uint32_t count;
-	double *x; /* count x TD_MUDI_INPUTS */
+	double *x; /* count x TD_MUDI_INPUTS numbers */
 	double *y[TD_PROFILE_MODELS];
-	uint32_t *groups; /* neighbours */
+	uint32_t *groups; /* number of the neighbour of each row */
 };
 
 static int compare_doubles(const double *a, const double *b, size_t count)
@@ -29,7 +29,10 @@ static int compare_doubles(const double *a, const double *b, size_t count)
 	return 0;
 }
 
-/* By neighbour, then batch, then share: the points of a curve are together and ascend. */
+/*
+ * Orders by neighbour, then batch, then share, so that the points of a curve are together and
+ * ascend.
+ */
 static int compare(const void *left, const void *right)
 {
 	const struct td_campaign_point *a = left, *b = right;
@@ -57,7 +60,10 @@ static bool has_same_curve(const struct td_campaign_point *a, const struct td_ca
 	return a->batch == b->batch && !compare_doubles(a->layers, b->layers, TD_MUDI_LAYERS);
 }
 
-/* A share that was measured several times counts by the mean. Returns the number of shares. */
+/*
+ * Writes the shares of a curve with the mean latency of each, as a share may have been measured
+ * several times. Returns the number of shares.
+ */
 static uint32_t average(
 	const struct td_campaign_point *points, uint32_t count, double *shares, double *latencies)
 {
@@ -88,7 +94,7 @@ static void add_row(
 	table->y[TD_PROFILE_RIGHT_SLOPE][row] = curve->right_slope;
 	table->y[TD_PROFILE_KNEE_SHARE][row] = curve->knee_x;
 	table->y[TD_PROFILE_KNEE_LATENCY][row] = curve->knee_y;
-	/* Rows of a neighbour are together. */
+	/* The rows of a neighbour are next to each other. */
 	table->groups[row] = row && !compare_doubles(x, x - TD_MUDI_INPUTS, TD_MUDI_LAYERS)
 				     ? table->groups[row - 1]
 				     : row;

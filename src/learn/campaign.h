@@ -1,5 +1,5 @@
 /*
- * From the measurements of a campaign to the profile of a service (Mudi 4.1).
+ * Learns the profile of a service from the measurements of a campaign (Mudi 4.1).
  *
  * Purpose. A campaign measures the latency of a service with several batches, shares of the SMs and
  * neighbours. The points of one batch beside one neighbour are a curve, of which the two-piece fit
@@ -17,15 +17,15 @@
 struct td_err;
 
 struct td_campaign_point {
-	double layers[TD_MUDI_LAYERS]; /* of the neighbour; zeros: alone */
+	double layers[TD_MUDI_LAYERS]; /* of the neighbour; zeros: the service ran alone */
 	uint32_t batch;
-	double share; /* in (0, 1] */
+	double share; /* share of the SMs; in (0, 1] */
 	double latency_s;
 };
 
 /*
- * Returns 0; -EINVAL with a sentence: a curve has fewer than three shares, a point is no number, or
- * there are too few neighbours to judge a model; or what td_learn_best() returns.
+ * Learns the profile. Returns 0; -EINVAL with err: a curve has fewer than three shares, a point is
+ * not a number, or there are too few neighbours to judge a model; or an error of td_learn_best().
  */
 int td_campaign_learn(const struct td_campaign_point *points, uint32_t count, const char *gpu,
 	const struct td_learn_options *options, struct td_service_profile *ret_profile,

@@ -1,7 +1,7 @@
 /*
- * Random forest of regression trees (Breiman). Each tree has a bootstrap sample. Each split is the
- * best over a random third of the inputs, by the least sum of squared errors on both sides. Trees
- * are written breadth first, with the children side by side, so a node needs one index and
+ * Trains random forests of regression trees (Breiman). Each tree has a bootstrap sample. Each split
+ * is the best over a random third of the inputs, by the least sum of squared errors on both sides.
+ * Trees are written breadth first, with the children side by side, so a node needs one index and
  * evaluation only goes forwards.
  */
 #include "learn/internal.h"
@@ -21,12 +21,12 @@ struct growing {
 	const struct td_dataset *data;
 	const struct td_learn_options *options;
 	struct td_rng *rng;
-	uint32_t *samples; /* of the tree; a node owns from..to */
+	uint32_t *samples; /* samples of the tree; each node has those from..to */
 	struct pair *pairs;
 	uint32_t inputs[TD_PREDICT_INPUTS_MAX];
 	struct open_node {
 		uint32_t from, to, depth;
-	} * open; /* per node of the tree */
+	} * open; /* one per node of the tree */
 	struct td_tree_node *nodes;
 	uint32_t count;
 };
@@ -50,7 +50,10 @@ static double sample_x(const struct growing *g, uint32_t k, uint32_t input)
 	return g->data->x[(size_t)g->samples[k] * g->data->inputs + input];
 }
 
-/* The best cut of a node's samples by one input. Gain: how much the sum of squared errors falls. */
+/*
+ * Finds the best cut of a node's samples by one input, and keeps it in *best if it is better. Gain
+ * is by how much the sum of squared errors falls.
+ */
 static void try_input(
 	struct growing *g, uint32_t from, uint32_t to, uint32_t input, struct cut *best)
 {
@@ -87,7 +90,7 @@ static struct cut find_cut(struct growing *g, uint32_t from, uint32_t to)
 	struct cut best = {.gain = 1e-12, .input = -1};
 
 	td_rng_shuffle(g->rng, g->inputs, g->data->inputs);
-	/* The rest is tried if none of the first third cuts at all. */
+	/* The other inputs are tried only if no input of the first third can cut. */
 	for (uint32_t k = 0; k < g->data->inputs && (k < tried || best.input < 0); k++)
 		try_input(g, from, to, g->inputs[k], &best);
 	return best;
@@ -102,7 +105,7 @@ static double mean_of(const struct growing *g, uint32_t from, uint32_t to)
 	return sum / (to - from);
 }
 
-/* Samples up to the threshold first; returns where the others begin. */
+/* Moves the samples up to the threshold to the front. Returns the index of the first other one. */
 static uint32_t part(struct growing *g, uint32_t from, uint32_t to, const struct cut *cut)
 {
 	uint32_t middle = from;
@@ -119,8 +122,8 @@ static uint32_t part(struct growing *g, uint32_t from, uint32_t to, const struct
 }
 
 /*
- * The indices are within the tree. There are at most 2 count - 1 nodes, since each split leaves a
- * sample on either side.
+ * Grows a tree. Indices are relative to the tree. It has at most 2 count - 1 nodes, since each
+ * split leaves a sample on either side.
  */
 static void grow(struct growing *g)
 {
@@ -160,7 +163,7 @@ static int append(struct td_tree_node **forest, uint32_t *count, const struct gr
 	return 0;
 }
 
-/* Puts the forest into one block: scales that change nothing, nodes, roots. */
+/* Copies the forest into one block of the model: scales without effect, nodes, roots. */
 static int put_together(const struct td_dataset *data, const struct td_tree_node *nodes,
 	uint32_t node_count, const uint32_t *roots, uint32_t trees, struct td_model *ret_model)
 {

@@ -1,6 +1,6 @@
 /*
- * Random numbers, and the memory of a model in training, which all learners share. Internal to
- * learn.h.
+ * Random numbers and the memory of a model in training, shared by all learners. Used only within
+ * src/learn.
  *
  * Purpose. Shuffles, bootstraps and first weights come from one generator (xorshift64*, Vigna 2016)
  * that is passed along and seeded once: one seed gives one model. libc's rand() is not used,
@@ -17,7 +17,7 @@
 
 #include "learn/learn.h"
 
-/* xorshift64*; the state is never 0. */
+/* The generator xorshift64*. Its state is never 0. */
 struct td_rng {
 	uint64_t state;
 };
@@ -28,24 +28,24 @@ uint32_t td_rng_below(struct td_rng *rng, uint32_t n);
 double td_rng_unit(struct td_rng *rng);
 double td_rng_normal(struct td_rng *rng);
 
-/* 0 to n - 1 in random order. */
+/* Fills items with 0 to n - 1 in random order. */
 void td_rng_shuffle(struct td_rng *rng, uint32_t *items, uint32_t n);
 
-/* 0, or -EINVAL. */
+/* Checks a data set before training. Returns 0, or -EINVAL. */
 int td_dataset_check(const struct td_dataset *data);
 
 /*
  * Makes a model with room for so many numbers: shift and scale, then coefficients, then vectors.
- * The scales are those of the data. Numbers not yet set are 0.
+ * Its scales are those of the data. The other numbers are 0.
  */
 int td_model_init(struct td_model *model, enum td_predictor_form form,
 	const struct td_dataset *data, size_t coefficients, size_t vectors);
 
-/* The data in the model's scales: x (count x inputs) and, if not NULL, y. */
+/* Writes the data in the model's scales: x (count x inputs) and, unless NULL, y. */
 void td_model_standardise(
 	const struct td_model *model, const struct td_dataset *data, double *x, double *y);
 
-/* The model's own numbers, to be written while it is trained. */
+/* Returns the model's coefficients, which the learner writes while it trains. */
 static inline double *td_model_coefficients(struct td_model *model)
 {
 	return (double *)model->memory + 2 * (size_t)model->predictor.inputs;

@@ -1,4 +1,4 @@
-/* Scales, ridge regression, choice by cross-validation; see learn.h. */
+/* Computes scales, ridge regression, and the choice by cross-validation; see learn.h. */
 #include "learn/internal.h"
 
 #include <errno.h>
@@ -81,7 +81,7 @@ int td_dataset_check(const struct td_dataset *data)
 	return 0;
 }
 
-/* Mean and deviation of every stride-th number; a constant has scale 1. */
+/* Computes mean and deviation of every stride-th number. A constant gets the scale 1. */
 static void measure(
 	const double *values, uint32_t count, uint32_t stride, double *ret_shift, double *ret_scale)
 {
@@ -138,8 +138,8 @@ void td_model_standardise(
 }
 
 /*
- * Solves the positive definite n x n system in place: a is destroyed and b becomes the solution,
- * which is not finite where the system is not definite.
+ * Solves the positive definite n x n system in place: a is destroyed and b becomes the solution.
+ * The solution is not finite if the system is not definite.
  */
 static void solve_cholesky(double *a, double *b, uint32_t n)
 {
@@ -184,7 +184,7 @@ int td_learn_linear(const struct td_dataset *data, const struct td_learn_options
 	if (r < 0)
 		return r;
 	td_model_standardise(&model, data, x, y);
-	w = td_model_coefficients(&model); /* the bias stays 0: everything is centred */
+	w = td_model_coefficients(&model); /* the bias stays 0, because all data are centred */
 	for (uint32_t i = 0; i < data->count; i++)
 		for (uint32_t k = 0; k < n; k++) {
 			w[k] += x[i * n + k] * y[i];
@@ -215,7 +215,7 @@ int td_learn(enum td_predictor_form form, const struct td_dataset *data,
 	return -EINVAL;
 }
 
-/* Copies the samples that are of the group, or those that are not. */
+/* Copies the samples inside the group, or those outside. Returns their number. */
 static uint32_t split(const struct td_dataset *data, const uint32_t *groups, uint32_t group,
 	bool inside, double *x, double *y)
 {
@@ -231,7 +231,7 @@ static uint32_t split(const struct td_dataset *data, const uint32_t *groups, uin
 	return n;
 }
 
-/* Adds the squared errors on one group of a model that was trained on the others. */
+/* Trains a model without one group and adds its squared errors on that group. */
 static int group_error(enum td_predictor_form form, const struct td_dataset *data,
 	const uint32_t *groups, uint32_t group, const struct td_learn_options *options, double *x,
 	double *y, double *error)
@@ -251,7 +251,7 @@ static int group_error(enum td_predictor_form form, const struct td_dataset *dat
 	return 0;
 }
 
-/* True for the first sample of its group, so that each group is left out once. */
+/* Tells whether a sample is the first of its group, so that each group is left out once. */
 static bool leads(const uint32_t *groups, uint32_t sample)
 {
 	for (uint32_t i = 0; i < sample; i++)
@@ -260,7 +260,7 @@ static bool leads(const uint32_t *groups, uint32_t sample)
 	return true;
 }
 
-/* Fewer than two samples would be left of some training. */
+/* Tells whether some training would have fewer than two samples. */
 static bool is_too_few(const struct td_dataset *data, const uint32_t *groups)
 {
 	for (uint32_t i = 0; i < data->count; i++) {
@@ -274,7 +274,9 @@ static bool is_too_few(const struct td_dataset *data, const uint32_t *groups)
 	return false;
 }
 
-/* The error of one form. INFINITY: it is not available, or a training came to nothing. */
+/*
+ * Computes the error of one form. It is INFINITY if the form is not available or a training failed.
+ */
 static int cross_validate(enum td_predictor_form form, const struct td_dataset *data,
 	const uint32_t *groups, const struct td_learn_options *options, double *x, double *y,
 	double *ret_error)

@@ -1,5 +1,5 @@
 /*
- * Training: from samples to a model that policy/algo/fit/predict.h evaluates.
+ * Trains models, which policy/algo/fit/predict.h evaluates, from samples.
  *
  * Purpose. MuxFlow trains a multi-layer perceptron per GPU type with momentum SGD (6). Mudi trains
  * small models per target, "determines the optimal model as the learner for each metric
@@ -35,23 +35,27 @@
 #include "profile/model.h"
 
 struct td_dataset {
-	const double *x; /* count x inputs */
+	const double *x; /* count x inputs numbers */
 	const double *y;
 	uint32_t count, inputs;
 };
 
 struct td_learn_options {
 	uint64_t seed;
-	double ridge; /* 1e-3, in units of the standardised inputs' variance */
-	/* MLP: MuxFlow's "four layers with hidden size 64 x 64": input, two hidden ones, output */
+	/* Penalty of ridge regression: 1e-3, in units of the standardised inputs' variance. */
+	double ridge;
+	/*
+	 * For the MLP. MuxFlow has "four layers with hidden size 64 x 64": the input, two hidden
+	 * ones, the output.
+	 */
 	uint32_t hidden_layers, width;
 	uint32_t epochs, batch;
 	double rate, momentum, decay;
-	/* forest */
+	/* For the forest. */
 	uint32_t trees, depth_max, leaf_min;
-	/* SVR */
+	/* For the SVR. */
 	double cost, tube;
-	/* Nonzero: an MLP's training ends at once, with -EINTR. NULL: nothing stops it. */
+	/* A nonzero value ends an MLP's training at once, with -EINTR. NULL: nothing stops it. */
 	const volatile sig_atomic_t *stop;
 };
 
@@ -66,30 +70,30 @@ int td_learn_forest(const struct td_dataset *data, const struct td_learn_options
 int td_learn_svr(const struct td_dataset *data, const struct td_learn_options *options,
 	struct td_model *ret_model);
 
-/* Trains a model of the form. */
+/* Trains a model of this form. See above for errors. */
 int td_learn(enum td_predictor_form form, const struct td_dataset *data,
 	const struct td_learn_options *options, struct td_model *ret_model);
 
 /*
- * Trains a model of the same form on all samples, old and new. An MLP goes on from its weights for
- * a quarter of the epochs, in the scales that it has. The others are trained anew, which takes no
- * longer. Replaces *model on success only.
+ * Trains a model of the same form on all samples, old and new. An MLP starts from its weights and
+ * keeps its scales, with a quarter of the epochs. Other forms are trained anew, which is as quick.
+ * Replaces *model on success only.
  */
 int td_learn_update(struct td_model *model, const struct td_dataset *data,
 	const struct td_learn_options *options);
 
 struct td_learn_report {
-	/* root mean square of leave-one-group-out errors; INFINITY: no model */
+	/* Root mean square of the errors on groups left out; INFINITY: there is no model. */
 	double error[TD_PREDICTOR_N];
 	enum td_predictor_form chosen;
 };
 
 /*
- * Cross-validates each form, then trains the best one on everything. `groups` has an id, any
- * number, for each sample. One group at a time is left out, so that a form is judged by groups that
- * it has not seen. Where the predicted tasks were never profiled, a group is a task: one sample
- * that is left out alone is given away by the other samples of its task. -EINVAL: leaving out some
- * group would leave fewer than 2 samples.
+ * Cross-validates each form, then trains the best one on all samples. `groups` has an id for each
+ * sample. One group at a time is left out, so that a form is judged by groups that it has not seen.
+ * Where the tasks to predict were never profiled, a group should be a task; otherwise the other
+ * samples of a task would tell the one that is left out. -EINVAL: leaving out some group would
+ * leave fewer than 2 samples.
  */
 int td_learn_best(const struct td_dataset *data, const uint32_t *groups,
 	const struct td_learn_options *options, struct td_model *ret_model,

@@ -1,11 +1,10 @@
 /*
- * Multi-layer perceptron by mini-batch SGD with momentum, on BLAS.
+ * Trains multi-layer perceptrons by mini-batch SGD with momentum, on BLAS.
  *
  * Forward: A_l = relu(A_(l-1) W_l' + b_l), the last layer without relu. The loss is half the mean
- * squared error of the standardised target.
- * Backward: D_l = (D_(l+1) W_(l+1)) where A_l > 0; dW_l = D_l' A_(l-1) / n.
- * Weights start as He's normal, sqrt(2 / inputs of the layer). The rate falls to a tenth over the
- * last third of the epochs, so that the noise of the batches averages out.
+ * squared error of the standardised target. Backward: D_l = (D_(l+1) W_(l+1)) where A_l > 0; dW_l =
+ * D_l' A_(l-1) / n. Weights start as He's normal, sqrt(2 / inputs of the layer). The rate falls to
+ * a tenth over the last third of the epochs, so that the noise of the batches averages out.
  */
 #include "learn/internal.h"
 
@@ -19,12 +18,14 @@
 
 struct training {
 	const struct td_learn_options *options;
-	uint32_t layers, widths[TD_PREDICT_LAYERS_MAX + 1]; /* with the inputs as the first */
-	double *weights[TD_PREDICT_LAYERS_MAX];             /* out x in, then out biases */
-	double *velocity, *gradient;                        /* as all weights in a row */
-	double *active[TD_PREDICT_LAYERS_MAX + 1];          /* batch x width */
+	uint32_t layers, widths[TD_PREDICT_LAYERS_MAX + 1]; /* widths[0] is the number of inputs */
+	/* Out x in weights of each layer, then its biases. */
+	double *weights[TD_PREDICT_LAYERS_MAX];
+	double *velocity, *gradient; /* same order as all weights in a row */
+	/* Outputs of each layer: batch x width. */
+	double *active[TD_PREDICT_LAYERS_MAX + 1];
 	double *delta[TD_PREDICT_LAYERS_MAX];
-	size_t count; /* of all weights */
+	size_t count; /* number of all weights */
 };
 
 static size_t count_weights(const struct training *t)
@@ -36,7 +37,10 @@ static size_t count_weights(const struct training *t)
 	return count;
 }
 
-/* Points the layers into the model's coefficients and one block of scratch. */
+/*
+ * Points the layers into the model's coefficients and one block of scratch memory. Returns that
+ * block.
+ */
 static double *lay_out(struct training *t, double *coefficients)
 {
 	size_t per_row = 0;
@@ -86,7 +90,7 @@ static void forward(struct training *t, uint32_t n)
 	}
 }
 
-/* Gradients of all layers from the deltas of the last one. */
+/* Computes the gradients of all layers from the deltas of the last one. */
 static void backward(struct training *t, uint32_t n)
 {
 	for (uint32_t l = t->layers; l--;) {
@@ -134,7 +138,7 @@ static bool is_stopped(const struct training *t)
 	return t->options->stop && *t->options->stop;
 }
 
-/* Ends early where it diverges: what is not finite stays so. */
+/* Trains for some epochs. Stops early if weights are not finite, since they would stay so. */
 static void train(struct training *t, const struct td_dataset *data, const double *x,
 	const double *y, uint32_t epochs, uint32_t *order, struct td_rng *rng)
 {
@@ -162,7 +166,7 @@ static void train(struct training *t, const struct td_dataset *data, const doubl
 	}
 }
 
-/* Trains the model's weights on the data, from where they are or from random ones. */
+/* Trains the model's weights on the data, from the present ones or (anew) from random ones. */
 static int train_weights(struct td_model *model, const struct td_dataset *data,
 	const struct td_learn_options *options, uint32_t epochs, bool anew)
 {

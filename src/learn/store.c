@@ -1,4 +1,4 @@
-/* SQLite; see store.h. */
+/* Keeps profiles and models in SQLite; see store.h. */
 #include "learn/store.h"
 
 #include <endian.h>
@@ -43,10 +43,7 @@ static int error_of(int code)
 	}
 }
 
-/*
- * Runs one statement with text, then parameters bound by letter: t text, d double, i integer, b
- * bytes and size.
- */
+/* A parameter of a statement. kind: t text, d double, i integer, b bytes with their size. */
 struct value {
 	char kind;
 	const char *text;
@@ -108,7 +105,10 @@ static int read_version(struct td_store *store, int *ret_version)
 	return r;
 }
 
-/* Holds the write lock, so that two processes that open it at once do not both create it. */
+/*
+ * Creates or upgrades the tables. It holds the write lock, so that two processes that open the
+ * store at once do not both create them.
+ */
 static int bring_up_to_date(struct td_store *store)
 {
 	int version, r = error_of(sqlite3_exec(store->db, "BEGIN IMMEDIATE", NULL, NULL, NULL));

@@ -1,5 +1,5 @@
 /*
- * Profiles and models in SQLite.
+ * Keeps profiles and models in an SQLite database.
  *
  * Purpose. A measurement is kept, so that it need not be repeated: MuxFlow's dry runs and Mudi's
  * campaigns fill a database, learners read it, and models go back into it. There is one file per
@@ -31,7 +31,7 @@
 
 struct td_store;
 
-/* ":memory:" is a store that ends with the process. */
+/* Opens a store. ":memory:" is one that ends with the process. The caller closes it. */
 int td_store_open(const char *path, struct td_store **ret_store);
 void td_store_close(struct td_store *store);
 
@@ -45,7 +45,7 @@ int td_store_add_sample(struct td_store *store, const char *target, const char *
 
 /*
  * Reads all samples of a target, oldest first. Samples with another number of inputs than the
- * newest are left out. The caller frees both arrays.
+ * newest one are left out. The caller frees both arrays.
  */
 int td_store_get_samples(struct td_store *store, const char *target, const char *gpu,
 	double **ret_x, double **ret_y, uint32_t *ret_count, uint32_t *ret_inputs);

@@ -1,7 +1,4 @@
-/*
- * Support vector regression. libsvm trains (epsilon-SVR, radial basis), and its vectors are copied
- * out.
- */
+/* Trains support vector regression by libsvm (epsilon-SVR, radial basis) and copies its vectors. */
 #include "learn/internal.h"
 
 #include <errno.h>
@@ -19,7 +16,7 @@ static void say_nothing(const char *text)
 	(void)text;
 }
 
-/* libsvm wants sparse rows that end with index -1. */
+/* Makes the sparse rows that libsvm expects. Each ends with index -1. */
 static void make_rows(const double *x, uint32_t count, uint32_t inputs, struct svm_node *nodes,
 	struct svm_node **rows)
 {
