@@ -77,7 +77,7 @@ static bool found;
 
 struct device {
 	pthread_mutex_t lock;
-	CUcontext context; /* its primary one; retained for good */
+	CUcontext context; /* the primary context; never released */
 	struct td_cache *cache;
 	unsigned calls;
 	uint64_t steps;
@@ -164,7 +164,9 @@ static void join(void *arg, const void *stream, const void *other)
 	(void)cuda.pop(&popped);
 }
 
-/* 0: as the cache likes it. What makes no sense counts as not given. */
+/*
+ * Returns the value of TANDEM_ALLOC_SEGMENT. 0: it is not set or not valid, and the cache chooses.
+ */
 static size_t segment_bytes(void)
 {
 	const char *value = getenv("TANDEM_ALLOC_SEGMENT");
@@ -176,7 +178,7 @@ static size_t segment_bytes(void)
 	return bytes / SEGMENT_MIN * SEGMENT_MIN;
 }
 
-/* Locked, with its cache; NULL: no such device, no driver, no memory. */
+/* Returns a device, locked, with its cache. NULL: no such device, no driver, or no memory. */
 static struct device *enter(int ordinal)
 {
 	struct device *device;
@@ -198,7 +200,7 @@ static struct device *enter(int ordinal)
 	return NULL;
 }
 
-/* Gives back what is asked for, and tells what is only kept. */
+/* Gives back the memory that the driver's limit asks for, and reports how much is only cached. */
 static void tidy(struct device *device)
 {
 	int ordinal = (int)(device - devices);
@@ -231,7 +233,9 @@ void *tandem_malloc(ssize_t bytes, int device, CUstream stream)
 	return (void *)(uintptr_t)address;
 }
 
-/* Returns only where there is no C++ library. No lock is held. */
+/*
+ * Throws an exception with this text. Returns only if there is no C++ library. No lock may be held.
+ */
 static void throw(const char *what)
 {
 	static const char name[] =
@@ -244,7 +248,9 @@ static void throw(const char *what)
 		function(what);
 }
 
-/* Asks about the stream in the device's primary context, which is PyTorch's. */
+/*
+ * Tells whether the stream captures. It asks in the device's primary context, which PyTorch uses.
+ */
 static bool is_captured(int ordinal, CUstream stream)
 {
 	struct device *device = enter(ordinal);
@@ -292,7 +298,7 @@ void tandem_free(void *address, ssize_t bytes, int device, CUstream stream)
 	leave_context(d);
 }
 
-/* Only its cache knows the owner of an address, so all are asked. */
+/* Only a block's own cache knows its address, so the caches of all devices are asked. */
 void tandem_record_stream(void *address, CUstream stream)
 {
 	pthread_once(&once, find_driver);
@@ -317,7 +323,7 @@ void tandem_alloc_empty(void)
 	}
 }
 
-/* The first one's beginning is not known. */
+/* Ends a step. The first step is not counted, because its beginning is not known. */
 static void end_step(struct device *device)
 {
 	struct td_cache_stats stats;

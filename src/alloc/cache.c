@@ -16,7 +16,10 @@
 #define LARGE_ROUND   ((size_t)2 << 20)
 #define BINS          64
 #define BUCKETS       4096
-/* Other streams that are told apart; a block that more of them use waits for all. */
+/*
+ * The number of other streams that a block remembers. If more of them use it, freeing it waits for
+ * all streams.
+ */
 #define USERS 4
 
 struct segment {
@@ -25,13 +28,13 @@ struct segment {
 };
 
 struct block {
-	struct td_list link; /* in a bin, or in a bucket */
+	struct td_list link; /* in a list by size, or in the hash table */
 	struct block *before, *after;
 	struct segment *segment;
 	uint64_t address;
 	size_t bytes;
 	bool in_use;
-	uint8_t user_count; /* more than USERS: too many to be told apart */
+	uint8_t user_count; /* more than USERS: freeing waits for all streams */
 	const void *users[USERS];
 };
 
@@ -74,7 +77,7 @@ static void delete_all(struct td_list *head)
 	td_list_for_each_safe (it, tmp, head) {
 		struct block *block = td_container_of(it, struct block, link);
 
-		/* The segment goes with its first block. */
+		/* The segment's record is freed with its first block. */
 		if (!block->before)
 			free(block->segment);
 		free(block);
@@ -115,7 +118,7 @@ static bool fits(const struct block *block, size_t bytes, const void *stream)
 	       block->segment->small == (bytes <= SMALL_MAX);
 }
 
-/* The smallest that fits. */
+/* Returns the smallest free block that fits; NULL: there is none. */
 static struct block *find_block(struct td_cache *cache, size_t bytes, const void *stream)
 {
 	struct block *best = NULL;
@@ -141,7 +144,10 @@ static size_t segment_bytes(const struct td_cache *cache, size_t bytes)
 	return (bytes + LARGE_ROUND - 1) / LARGE_ROUND * LARGE_ROUND;
 }
 
-/* A new segment as one free block. NULL: there is no memory, of the device or here. */
+/*
+ * Gets a new segment, which is one free block. Returns NULL if there is no memory on the device or
+ * on the host.
+ */
 static struct block *get_block(struct td_cache *cache, size_t bytes, const void *stream)
 {
 	struct segment *segment = calloc(1, sizeof(*segment));
@@ -166,7 +172,9 @@ err_free:
 	return NULL;
 }
 
-/* Large blocks keep a small rest: it would serve nobody. */
+/*
+ * Tells whether a block should be split. A large block keeps a small rest, which nobody could use.
+ */
 static bool is_worth_splitting(const struct block *block, size_t bytes)
 {
 	size_t rest = block->bytes - bytes;
@@ -174,7 +182,7 @@ static bool is_worth_splitting(const struct block *block, size_t bytes)
 	return block->segment->small ? rest >= UNIT : rest > SMALL_MAX;
 }
 
-/* Cuts the rest off, if there is memory for its record. */
+/* Splits the rest off a block, if there is memory for the rest's record. */
 static void split(struct td_cache *cache, struct block *block, size_t bytes)
 {
 	struct block *rest = is_worth_splitting(block, bytes) ? calloc(1, sizeof(*rest)) : NULL;
@@ -222,7 +230,7 @@ int td_cache_alloc(struct td_cache *cache, size_t bytes, const void *stream, uin
 	return 0;
 }
 
-/* `block` takes in the one behind it; both are free and in no list. */
+/* Joins a block with the one behind it. Both are free and in no list. */
 static void merge(struct block *block, struct block *next)
 {
 	block->bytes += next->bytes;

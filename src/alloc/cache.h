@@ -24,51 +24,59 @@
 struct td_cache;
 
 struct td_cache_driver {
-	/* Returns 0, or nonzero for out of memory. Segments are aligned to at least 512 bytes. */
+	/*
+	 * Gets a segment. Returns 0, or nonzero for out of memory. Segments are aligned to at least
+	 * 512 bytes.
+	 */
 	int (*get)(void *arg, size_t bytes, uint64_t *ret_address);
-	/* Waits for work that may still use it. */
+	/* Returns a segment. Waits first for work that may still use it. */
 	void (*put)(void *arg, uint64_t address);
 	/*
-	 * Orders work submitted to `stream` from now on after the present work of `other`.
-	 * TD_CACHE_ALL_STREAMS: after all work of any stream.
+	 * Makes work submitted to `stream` from now on wait for the present work of stream `other`.
+	 * TD_CACHE_ALL_STREAMS: for the present work of all streams.
 	 */
 	void (*join)(void *arg, const void *stream, const void *other);
 	void *arg;
-	size_t segment_bytes; /* for requests below half of it, whole 2 MiB; 0: 20 MiB */
+	/* Size of segments for requests below half of it, in whole 2 MiB; 0: 20 MiB. */
+	size_t segment_bytes;
 };
 
 #define TD_CACHE_ALL_STREAMS ((const void *)UINTPTR_MAX)
 
 struct td_cache_stats {
-	uint64_t in_use_bytes, cached_bytes; /* in blocks, their rounding included */
-	uint64_t spare_bytes; /* of what is cached: whole segments, which trimming gives back */
+	uint64_t in_use_bytes, cached_bytes; /* sums of the sizes of blocks, with their rounding */
+	/* Part of cached_bytes in whole free segments, which trimming gives back. */
+	uint64_t spare_bytes;
 	uint64_t peak_in_use_bytes;
-	uint64_t step_peak_bytes, step_least_bytes; /* in use, since td_cache_end_step */
-	uint64_t hits, misses; /* requests served from what was kept, and by the driver */
+	/* Maximum and minimum of in_use_bytes since td_cache_end_step(). */
+	uint64_t step_peak_bytes, step_least_bytes;
+	uint64_t hits, misses; /* requests served from cached memory; by the driver */
 };
 
-/* NULL: memory is short. */
+/* Makes a cache. Returns NULL if memory is short. */
 struct td_cache *td_cache_new(const struct td_cache_driver *driver);
-/* Segments are left to the driver. */
+/* Frees the records only. The segments are left to the driver. */
 void td_cache_delete(struct td_cache *cache);
 
-/* Returns 0 or -ENOMEM. Before -ENOMEM, all cached memory has been given back. */
+/*
+ * Allocates a block. Returns 0, or -ENOMEM. Before -ENOMEM, all cached memory has been given back.
+ */
 int td_cache_alloc(struct td_cache *cache, size_t bytes, const void *stream, uint64_t *ret_address);
 /*
- * Records that another stream than the block's own uses it, too. Returns 0, or -EINVAL if the
- * address is no block in use.
+ * Records that another stream than the block's own uses the block, too. Returns 0; -EINVAL: no
+ * block in use has this address.
  */
 int td_cache_record(struct td_cache *cache, uint64_t address, const void *stream);
-/* Returns 0, or -EINVAL for an address that is no block in use. */
+/* Frees a block. Returns 0; -EINVAL: no block in use has this address. */
 int td_cache_free(struct td_cache *cache, uint64_t address);
 
 /*
- * Gives whole free segments back, the largest first, until `bytes` have gone. Returns the bytes
- * that went.
+ * Gives whole free segments back, the largest first, until at least `bytes` are given back. Returns
+ * how many were.
  */
 size_t td_cache_trim(struct td_cache *cache, size_t bytes);
 
-/* A step has ended: its peak and its least are those of the next one from now on. */
+/* Ends a step: the peak and the least of the next step begin with what is in use now. */
 void td_cache_end_step(struct td_cache *cache);
 
 void td_cache_get_stats(const struct td_cache *cache, struct td_cache_stats *ret);
