@@ -18,7 +18,7 @@ static inline uint64_t td_max_u64(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* a - b, or 0 where b is greater. */
+/* Returns a - b, or 0 if b is greater. */
 static inline uint64_t td_sub_sat(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;

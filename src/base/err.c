@@ -1,4 +1,4 @@
-/* Errors that carry a sentence for a human; see err.h. */
+/* Makes errors that carry a sentence for people; see err.h. */
 #include "base/err.h"
 
 #include <errno.h>

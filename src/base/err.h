@@ -1,9 +1,8 @@
 /*
- * td_err: an error made once, where a human's input is read, and returned unchanged by everyone
- * above.
+ * td_err is an error with a sentence. It is made once, where a person's input is read, and returned
+ * unchanged by all callers.
  *
- * Functions that cannot be asked by a human return 0, -errno or a listed outcome > 0 instead
- * (STYLE: errors).
+ * Functions that read no person's input return 0, -errno, or a listed outcome > 0 instead.
  */
 #pragma once
 
@@ -20,7 +19,7 @@ int td_err_set(struct td_err *err, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /*
- * Sets an error about a typed value: `"text" is not valid: expected ...`; -ERANGE says "out of
- * range" instead.
+ * Sets an error about a value that a person typed: `"text" is not valid: expected ...`; with
+ * -ERANGE it says "out of range" instead.
  */
 int td_err_expected(struct td_err *err, int code, const char *text, const char *expected);

@@ -1,4 +1,4 @@
-/* FNV-1a, 64 bit (Fowler, Noll, Vo). */
+/* Implements FNV-1a with 64 bits (Fowler, Noll, Vo). */
 #include "base/hash.h"
 
 #include <string.h>

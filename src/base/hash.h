@@ -1,4 +1,7 @@
-/* FNV-1a, for tables keyed by names and small structs. Not for keys that an adversary chooses. */
+/*
+ * FNV-1a hashes, for tables keyed by names and small structs. They are not safe for keys that an
+ * adversary chooses.
+ */
 #pragma once
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* See histogram.h. */
+/* Implements histogram.h. */
 #include "base/histogram.h"
 
 #define PPM 1000000u
@@ -27,7 +27,7 @@ uint64_t td_histogram_total(const uint64_t *counts)
 	return total;
 }
 
-/* The rank of the quantile, from 1; the products of 128 bits cannot overflow. */
+/* Returns the rank of a quantile, from 1. Products have 128 bits, so they cannot overflow. */
 static uint64_t rank_of(uint64_t total, uint32_t ppm)
 {
 	uint64_t rank = (uint64_t)(((unsigned __int128)total * ppm + PPM - 1) / PPM);

@@ -18,7 +18,7 @@
 #define TD_HISTOGRAM_OCTAVES    21
 #define TD_HISTOGRAM_N          ((TD_HISTOGRAM_OCTAVES + 1) * TD_HISTOGRAM_SUB)
 
-/* The bucket of a duration; below TD_HISTOGRAM_N. */
+/* Returns the bucket of a duration, which is below TD_HISTOGRAM_N. */
 static inline uint32_t td_histogram_bucket(uint64_t ns)
 {
 	uint64_t units = ns >> TD_HISTOGRAM_UNIT_SHIFT;
@@ -33,15 +33,15 @@ static inline uint32_t td_histogram_bucket(uint64_t ns)
 	       (uint32_t)(units >> octave & (TD_HISTOGRAM_SUB - 1));
 }
 
-/* The first duration of a bucket, and of the next one: [first, end). */
+/* Return the first duration of a bucket, and that of the next bucket: it holds [first, end). */
 uint64_t td_histogram_first_ns(uint32_t bucket);
 uint64_t td_histogram_end_ns(uint32_t bucket);
 
-/* The sum of all TD_HISTOGRAM_N counts. */
+/* Returns the sum of all TD_HISTOGRAM_N counts. */
 uint64_t td_histogram_total(const uint64_t *counts);
 
 /*
- * The duration that `ppm` of all counted ones do not exceed, or 0 where nothing was counted. The
- * rank is rounded up (nearest rank), and the duration is interpolated within its bucket.
+ * Returns the duration that `ppm` of all counted ones do not exceed, or 0 if nothing was counted.
+ * The rank is rounded up (nearest rank), and the duration is interpolated within its bucket.
  */
 uint64_t td_histogram_quantile_ns(const uint64_t *counts, uint32_t ppm);

@@ -1,4 +1,6 @@
-/* Log lines on stderr, written with one write() so that lines of several processes do not mix. */
+/*
+ * Writes log lines to stderr, each with one write() so that lines of several processes do not mix.
+ */
 #include "base/log.h"
 
 #include <stdarg.h>

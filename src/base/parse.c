@@ -1,7 +1,7 @@
 /*
- * Values typed by humans. A number is read as digits with an optional fraction, then a unit from
- * the table of its kind. Locale-independent on purpose: strtod would accept "1,5" in some places
- * and "0x1p3" and "nan" in all.
+ * Parses values that people type. A number is read as digits with an optional fraction, then a unit
+ * from the table of its kind. strtod is not used, because it depends on the locale: it would accept
+ * "1,5" in some places, and "0x1p3" and "nan" in all.
  */
 #include "base/parse.h"
 
@@ -17,7 +17,7 @@
 #define PPM           1000000u
 #define SLACK_MIN_PPM 1000
 #define DUTY_MIN_PPM  10000u
-/* A share is checked against a whole of this many bytes; any will do. */
+/* A share is checked against a whole of this many bytes. Any number would do. */
 #define ANY_WHOLE (1ull << 40)
 
 struct unit {
@@ -25,7 +25,7 @@ struct unit {
 	uint64_t factor;
 };
 
-/* value = whole + fraction / 10^9: a byte in a GiB, an ns in a second */
+/* The value is whole + fraction / 10^9, such as a byte in a GiB or an ns in a second. */
 struct number {
 	uint64_t whole, fraction;
 	const char *rest;
@@ -326,7 +326,10 @@ unsigned td_utf8_decode(const unsigned char *text, uint32_t *ret_code)
 											   : bytes;
 }
 
-/* Controls (C0, DEL, C1), separators of lines, and what turns the direction of writing. */
+/*
+ * Tells whether a terminal could act on the character: controls (C0, DEL, C1), line separators, and
+ * marks that change the direction of writing.
+ */
 static bool is_command(uint32_t code)
 {
 	return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x061c || code == 0x200e ||

@@ -1,4 +1,4 @@
-/* See program.h. */
+/* Implements program.h. */
 #include "base/program.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #include "base/err.h"
 
-static int reason; /* errno of the first write that failed; 0: none, or it was not seen */
+static int reason; /* errno of the first failed write; 0: none failed, or its reason is not known */
 
 static bool is_one_of(const char *argument, const char *const *words)
 {
@@ -46,7 +46,10 @@ int td_check_optarg(char *const *argv, struct td_err *err)
 	return td_err_set(err, -EINVAL, "\"%.64s\" needs a value: \"--\" ends the options", option);
 }
 
-/* "--mig=1", where --mig takes no value: `value` is what getopt_long says of it. */
+/*
+ * Tells whether an option without values was typed with one, as in "--mig=1". `value` is the
+ * option's code in getopt_long.
+ */
 static bool has_value(const char *word, const struct option *options, int value)
 {
 	size_t len = strcspn(word, "=");
@@ -69,7 +72,7 @@ int td_refuse_option(int c, char *const *argv, const struct option *options, con
 		return td_err_set(err, -EINVAL, "\"%.64s\" needs a value: see %s", word, help);
 	if (optopt && has_value(word, options, optopt))
 		return td_err_set(err, -EINVAL, "\"%.64s\" takes no value: see %s", word, help);
-	/* optopt names one short option, also where several were typed together. */
+	/* optopt is the short option, even if several were typed together. */
 	if (optopt)
 		return td_err_set(err, -EINVAL, "\"-%c\" is not an option: see %s", optopt, help);
 	return td_err_set(err, -EINVAL, "\"%.64s\" is not an option: see %s", word, help);
@@ -116,7 +119,7 @@ int td_output_end(const char *program, int status, int failed)
 
 	td_output_flush();
 	lost = ferror(stdout) || reason;
-	/* A stdout that was closed from the start loses nothing if nothing was printed. */
+	/* If stdout was closed from the start, output is lost only if something was printed. */
 	if (fclose(stdout) && errno != EBADF && !lost) {
 		lost = true;
 		reason = errno;

@@ -7,39 +7,42 @@
 struct option;
 struct td_err;
 
-/* --help, -h; --version, -V. */
+/* Tell whether the argument is --help or -h, and --version or -V. */
 bool td_asks_help(const char *argument);
 bool td_asks_version(const char *argument);
 
 /*
- * Call after getopt_long returned an option with a value. Fails with -EINVAL, and a sentence that
- * quotes both, where the value is "--", which is meant to end the options.
+ * Call after getopt_long returned an option with a value. Returns 0; -EINVAL with err if the value
+ * is "--", which is meant to end the options.
  */
 int td_check_optarg(char *const *argv, struct td_err *err);
 
 /*
- * Makes the error for getopt_long's ':' or '?' in `c`; always -EINVAL. Needs opterr = 0 and short
- * options that begin with ':'. `options` are those that getopt_long had; `help` is the command that
- * explains them, such as "tandemd --help".
+ * Makes the error for getopt_long's result ':' or '?' in `c`. Always returns -EINVAL. Needs opterr
+ * = 0 and short options that begin with ':'. `options` are those given to getopt_long. `help` is
+ * the command that explains them, such as "tandemd --help".
  */
 int td_refuse_option(int c, char *const *argv, const struct option *options, const char *help,
 	struct td_err *err);
 
-/* Why execvp(path) failed with `error`: its text, or that a folder is no program. */
+/*
+ * Returns why execvp(path) failed with `error`: the text of errno, or that a folder is not a
+ * program.
+ */
 const char *td_exec_reason(const char *path, int error);
 
 /*
- * Finds another program of ours by the folder of this one: the first of `candidates` (paths
- * relative to that folder, NULL at the end) that exists. Writes its path to `buf`. Returns `buf`,
- * or NULL where there is none.
+ * Finds another program of tandem by the folder of this one: the first of `candidates` (paths
+ * relative to that folder, NULL at the end) that exists. Writes its path to buf. Returns buf, or
+ * NULL if none exists.
  */
 char *td_program_beside(char *buf, size_t len, const char *const *candidates);
 
-/* fflush(stdout), which remembers why it failed. */
+/* Flushes stdout and remembers the reason if that fails. */
 void td_output_flush(void);
 
 /*
- * Closes stdout at the end of main and returns the exit status. Where output could not be written,
- * says so on stderr and turns a status of 0 into `failed`.
+ * Closes stdout at the end of main. Returns the exit status: if output could not be written, prints
+ * that on stderr and returns `failed` instead of a status of 0.
  */
 int td_output_end(const char *program, int status, int failed);

@@ -1,7 +1,7 @@
 /*
- * See stack.h. glibc has a function that knows (__pthread_get_minstack), which is nobody else's to
- * use. So the parts of thread-local storage of all that is loaded are added up; those of libraries
- * that came later are not in the stack, but they do no harm.
+ * Computes stack sizes; see stack.h. glibc's function for this (__pthread_get_minstack) is private.
+ * So the sizes of thread-local storage of all loaded libraries are added up. Storage of libraries
+ * loaded later is not on the stack, so counting it does no harm.
  */
 #include "base/stack.h"
 

@@ -1,4 +1,4 @@
-/* See text.h. */
+/* Implements text.h. */
 #include "base/text.h"
 
 #include <stdarg.h>
@@ -25,7 +25,7 @@ void td_text_clear(struct td_text *text)
 		*text->text = 0;
 }
 
-/* Makes room for so many bytes more and a NUL. */
+/* Makes room for `more` bytes and a NUL. Returns false if memory is short. */
 static bool make_room(struct td_text *text, size_t more)
 {
 	size_t room = text->room ? text->room : FIRST_ROOM;

@@ -1,6 +1,6 @@
 /*
- * Monotonic time in ns; see time.h. Sleeping is a direct system call: libc's function is a
- * cancellation point, and the interposer sleeps inside calls that must not be one.
+ * Reads the monotonic clock; see time.h. Sleeping is a direct system call, because libc's function
+ * is a cancellation point, and the interposer sleeps inside calls that must not be one.
  */
 #include "base/time.h"
 

@@ -1,4 +1,4 @@
-/* See uuid.h. */
+/* Implements uuid.h. */
 #include "base/uuid.h"
 
 #include <errno.h>

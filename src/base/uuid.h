@@ -6,10 +6,12 @@
 
 #include <stdint.h>
 
-#define TD_UUID_TEXT 41 /* with the NUL */
+#define TD_UUID_TEXT 41 /* length with the NUL */
 
 /* Writes the UUID of a GPU. Returns buf, which has TD_UUID_TEXT bytes. */
 char *td_uuid_format(char *buf, const uint8_t *uuid);
 
-/* Parses either kind, in upper or lower case. Returns 0, or -EINVAL for any other text. */
+/*
+ * Parses a UUID of either kind, in upper or lower case. Returns 0, or -EINVAL for any other text.
+ */
 int td_uuid_parse(const char *text, uint8_t *ret_uuid);
