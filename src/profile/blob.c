@@ -1,4 +1,4 @@
-/* Models as bytes; see blob.h. */
+/* Writes models as bytes and reads them; see blob.h. */
 #include "profile/blob.h"
 
 #include <endian.h>
@@ -105,7 +105,7 @@ struct sizes {
 	uint64_t form, inputs, layers, trees, nodes, coefficients, vectors;
 };
 
-/* False: they are not those of a blob of so many words. */
+/* Reads the sizes of a blob from its header. Returns false if they do not fit `count` words. */
 static bool read_sizes(const uint64_t *words, size_t count, struct sizes *s)
 {
 	if (count < W_HEADER || le64toh(words[W_MAGIC]) != (MAGIC | VERSION))
@@ -129,7 +129,10 @@ static void read_nodes(
 	for (uint64_t n = 0; n < s->nodes; n++, at += 3) {
 		int64_t input = (int64_t)le64toh(at[1]);
 
-		/* Numbers that do not fit become ones that td_predictor_check() refuses. */
+		/*
+		 * A number that does not fit its field becomes one that td_predictor_check()
+		 * refuses.
+		 */
 		nodes[n].value = to_double(at[0]);
 		nodes[n].input = input < -1 || input > INT32_MAX ? -2 : (int32_t)input;
 		nodes[n].left = le64toh(at[2]) > UINT32_MAX ? 0 : (uint32_t)le64toh(at[2]);
@@ -185,7 +188,7 @@ int td_model_from_blob(const void *bytes, size_t size, struct td_model *ret_mode
 
 	if (size % sizeof(uint64_t) || count < W_HEADER)
 		return -EINVAL;
-	words = malloc(size); /* the bytes may not be aligned */
+	words = malloc(size); /* an aligned copy, since the bytes may not be aligned */
 	if (!words)
 		return -ENOMEM;
 	memcpy(words, bytes, size);

@@ -35,8 +35,8 @@
 
 #include "profile/model.h"
 
-/* *ret_bytes is the caller's to free. Returns 0 or -ENOMEM. */
+/* Writes a model as bytes. The caller frees *ret_bytes. Returns 0 or -ENOMEM. */
 int td_model_to_blob(const struct td_model *model, void **ret_bytes, size_t *ret_size);
 
-/* Returns 0; -EINVAL: no model, or not of this version; -ENOMEM. */
+/* Reads a model. Returns 0; -EINVAL: it is not a model, or not of this version; -ENOMEM. */
 int td_model_from_blob(const void *bytes, size_t size, struct td_model *ret_model);

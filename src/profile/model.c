@@ -1,4 +1,4 @@
-/* See model.h. */
+/* Frees models; see model.h. */
 #include "profile/model.h"
 
 #include <stdlib.h>

@@ -1,9 +1,9 @@
-/* A trained model: what policy/algo/fit/predict.h evaluates, with the memory of its numbers. */
+/* A trained model: a predictor of policy/algo/fit/predict.h with the memory of its numbers. */
 #pragma once
 
 #include "policy/algo/fit/predict.h"
 
-/* Owns the coefficients that its predictor points to. */
+/* The model owns the coefficients to which its predictor points. */
 struct td_model {
 	struct td_predictor predictor;
 	void *memory;

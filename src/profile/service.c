@@ -1,4 +1,4 @@
-/* See service.h. */
+/* Reads and writes profiles of services; see service.h. */
 #include "profile/service.h"
 
 #include <endian.h>
@@ -171,7 +171,7 @@ int td_service_profile_from_bytes(
 	return r;
 }
 
-/* Reads all of a regular file: its size is checked before anything is allocated. */
+/* Reads a whole regular file. Its size is checked before memory is allocated. */
 static int read_all(int fd, char **ret_bytes, size_t *ret_size, struct td_err *err)
 {
 	struct stat st;

@@ -34,7 +34,7 @@
 
 struct td_err;
 
-/* A file of NAME is NAME with this at its end. */
+/* The file of profile NAME is NAME with this suffix. */
 #define TD_PROFILE_SUFFIX    ".profile"
 #define TD_PROFILE_BYTES_MAX (8u << 20)
 #define TD_PROFILE_BATCH_MAX 65536u
@@ -48,7 +48,7 @@ enum td_profile_model {
 };
 
 struct td_service_profile {
-	char gpu[64]; /* its name, as the driver tells it */
+	char gpu[64]; /* name of the GPU, as the driver reports it */
 	uint32_t batch_min, batch_max;
 	uint64_t curve_count;
 	double error[TD_PROFILE_MODELS];
@@ -57,23 +57,29 @@ struct td_service_profile {
 
 void td_service_profile_deinit(struct td_service_profile *profile);
 
-/* The models as Mudi uses them; they point into the profile. */
+/* Returns the models as Mudi uses them. They point into the profile. */
 struct td_mudi_service td_service_profile_curves(const struct td_service_profile *profile);
 
-/* *ret_bytes is the caller's to free. Returns 0 or -ENOMEM. */
+/* Writes a profile as bytes. The caller frees *ret_bytes. Returns 0 or -ENOMEM. */
 int td_service_profile_to_bytes(
 	const struct td_service_profile *profile, void **ret_bytes, size_t *ret_size);
 
-/* Returns 0; -EINVAL with a sentence: no profile, or not of this version; -ENOMEM. */
+/*
+ * Reads a profile from bytes. Returns 0; -EINVAL with err: it is not a profile, or not of this
+ * version; -ENOMEM.
+ */
 int td_service_profile_from_bytes(
 	const void *bytes, size_t size, struct td_service_profile *ret_profile, struct td_err *err);
 
-/* Reads a file. Returns 0, or -errno with a sentence; -EFBIG: more than TD_PROFILE_BYTES_MAX. */
+/*
+ * Reads a profile from a file. Returns 0, or -errno with err; -EFBIG: more than
+ * TD_PROFILE_BYTES_MAX.
+ */
 int td_service_profile_load(int folder_fd, const char *file, struct td_service_profile *ret_profile,
 	struct td_err *err);
 
 /*
- * Can a service of that name have a file? A name of letters, digits and ". _ + -" can, unless it
- * begins with a dot.
+ * Checks the name of a service for its file's name. Letters, digits and ". _ + -" are allowed, with
+ * no dot at the beginning. Returns 0, or -EINVAL with err.
  */
 int td_profile_check_name(const char *name, struct td_err *err);
