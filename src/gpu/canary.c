@@ -1,4 +1,7 @@
-/* See canary.h. The few calls are declared here: the daemon is built without CUDA's headers. */
+/*
+ * Implements canary.h. The few CUDA functions are declared here, because the daemon is built
+ * without CUDA's headers.
+ */
 #include "gpu/canary.h"
 
 #include <dlfcn.h>

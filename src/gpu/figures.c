@@ -1,4 +1,4 @@
-/* See figures.h. */
+/* Implements figures.h. */
 #include "gpu/figures.h"
 
 static const struct td_figure *newest(const struct td_figures *figures, uint32_t back)

@@ -11,30 +11,32 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TD_FIGURES_KEPT 2048u /* at ten a second more than three minutes */
+#define TD_FIGURES_KEPT 2048u /* more than three minutes at ten a second */
 
 struct td_figure {
 	uint64_t time_ns;
-	uint64_t throttle; /* NVML's bits: why the clock is lower than it could be */
+	uint64_t throttle; /* NVML's bits: reasons why the clock is lower than it could be */
 	uint32_t utilisation_ppm, sm_mhz;
 };
 
-/* Zeroed: none yet. */
+/* A zeroed struct has no samples. */
 struct td_figures {
 	struct td_figure ring[TD_FIGURES_KEPT];
 	uint32_t next, count;
 };
 
-/* The times of samples never fall; one that does is left out. The oldest goes when there are too
- * many. */
+/*
+ * Adds a sample. Times must not fall; a sample that breaks this is left out. The oldest sample is
+ * dropped when the ring is full.
+ */
 void td_figures_add(struct td_figures *figures, const struct td_figure *figure);
 
 struct td_figures_mean {
-	uint32_t samples; /* 0: the others are not known */
+	uint32_t samples; /* 0: the other figures are not known */
 	uint32_t utilisation_ppm, sm_mhz;
 	uint32_t least_mhz;
-	uint64_t throttle; /* all reasons that there were */
+	uint64_t throttle; /* all reasons that occurred */
 };
 
-/* Over the samples later than since_ns. */
+/* Returns the means over the samples later than since_ns. */
 struct td_figures_mean td_figures_mean(const struct td_figures *figures, uint64_t since_ns);

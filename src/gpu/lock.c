@@ -1,6 +1,6 @@
 /*
- * Implements lock.h. Every file is opened by its name in an open directory, never through a link,
- * and without waiting.
+ * Implements lock.h. Files are opened by name in an open directory, never through a link, and
+ * without blocking.
  */
 #include "gpu/lock.h"
 
@@ -17,10 +17,15 @@
 
 #define TEXT_MAX 256
 
-/* Files come and go while they are opened; whoever loses this often has an opponent. */
+/*
+ * Files come and go while they are opened. So many failures in a row mean that somebody interferes.
+ */
 #define ATTEMPTS 100
 
-/* Accepts a directory that is private, or writable for all with the sticky bit. */
+/*
+ * Accepts a directory that is private, or writable for all with the sticky bit. Returns 0 or
+ * -errno.
+ */
 static int check_directory(int fd, bool made)
 {
 	struct stat st;
@@ -62,8 +67,8 @@ int td_gpu_locks_open(const char *path)
 }
 
 /*
- * O_CREAT without O_EXCL is no option: the kernel refuses it for others' files in a sticky
- * directory (fs.protected_regular).
+ * Opens or creates the lock file. It does not use O_CREAT without O_EXCL, because the kernel
+ * refuses that for others' files in a sticky directory (fs.protected_regular).
  */
 static int open_file(int directory, const char *name)
 {
@@ -77,7 +82,11 @@ static int open_file(int directory, const char *name)
 		fd = openat(directory, name, flags | O_CREAT | O_EXCL, 0666);
 		if (fd >= 0) {
 			(void)fchmod(fd,
-				0666); /* whatever the umask: another user's daemon comes next */
+				/*
+				 * Independent of the umask, since another user's daemon may come
+				 * next.
+				 */
+				0666);
 			return fd;
 		}
 		if (errno != EEXIST)
@@ -105,7 +114,7 @@ static void read_owner(int fd, struct td_gpu_owner *ret)
 	text[strcspn(text, "\n")] = 0;
 	if (sscanf(text, "pid=%d uid=%u socket=%n", &pid, &uid, &at) < 2 || !at)
 		return;
-	/* The text goes to terminals. */
+	/* The text is printed on terminals, so only printable characters are kept. */
 	for (char *p = text; *p; p++)
 		if (*p < ' ' || *p > '~')
 			*p = '?';
@@ -126,8 +135,8 @@ static int write_owner(int fd, const char *socket)
 }
 
 /*
- * 0: locked, and still the file of that name. TD_GPU_LOCK_FREE: the file was replaced meanwhile,
- * open it again.
+ * Locks the file and checks that it still has its name. Returns 0; TD_GPU_LOCK_FREE: it was
+ * replaced meanwhile, so open it again; or -errno.
  */
 static int settle(int fd, struct td_gpu_owner *ret_owner)
 {
@@ -171,8 +180,8 @@ void td_gpu_lock_release(int directory, const uint8_t *uuid, int fd)
 	char name[TD_UUID_TEXT];
 
 	/*
-	 * The file is removed while it is locked: a process that opens it now finds it gone after
-	 * locking it.
+	 * The file is removed while it is locked. A process that opens it now finds after locking
+	 * that it is gone.
 	 */
 	(void)unlinkat(directory, td_uuid_format(name, uuid), 0);
 	close(fd);

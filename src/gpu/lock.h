@@ -16,29 +16,29 @@
 #define TD_GPU_LOCK_FREE 1
 
 struct td_gpu_owner {
-	pid_t pid; /* 0: not known */
+	pid_t pid; /* process id of the owner; 0: not known */
 	uid_t uid;
 	char socket[108];
 };
 
 /*
- * Opens the directory, making it if needed. "auto": $TANDEM_LOCKS, /run/lock/tandem, else
- * /tmp/tandem-locks; anything else is a path. Returns a descriptor, or -errno; -EPERM: others could
- * rename files in the directory.
+ * Opens the directory, and makes it if it does not exist. "auto" is $TANDEM_LOCKS, else
+ * /run/lock/tandem, else /tmp/tandem-locks; any other text is a path. Returns a descriptor, or
+ * -errno; -EPERM: others could rename files in the directory.
  */
 int td_gpu_locks_open(const char *path);
 
 /*
- * Returns a descriptor that holds the lock; -EBUSY with *ret_owner; or another -errno: the lock
- * cannot be had, and its owner is unknown.
+ * Takes the lock of a GPU. Returns a descriptor that holds it; -EBUSY with *ret_owner: another
+ * daemon has it; or another -errno: it cannot be taken, and its owner is not known.
  */
 int td_gpu_lock_take(
 	int directory, const uint8_t *uuid, const char *socket, struct td_gpu_owner *ret_owner);
-/* Closes the descriptor and takes the file away, if it is ours to take. */
+/* Closes the descriptor and removes the file if it is still the locked one. */
 void td_gpu_lock_release(int directory, const uint8_t *uuid, int fd);
 
 /*
- * Who holds the lock of the file `name`? 0 with the owner, TD_GPU_LOCK_FREE, or -errno. Does not
- * take the lock.
+ * Finds the owner of the lock file `name` without taking the lock. Returns 0 with the owner;
+ * TD_GPU_LOCK_FREE; or -errno.
  */
 int td_gpu_lock_owner(int directory, const char *name, struct td_gpu_owner *ret_owner);

@@ -1,4 +1,4 @@
-/* See mps.h. Commands run one at a time, each with a time after which it counts as failed. */
+/* Implements mps.h. One command runs at a time, and fails if it takes longer than COMMAND_NS. */
 #include "gpu/mps.h"
 
 #include <errno.h>
@@ -80,8 +80,8 @@ uint64_t td_mpsd_started_ns(const struct td_mpsd *mps)
 /* -- directories -- */
 
 /*
- * Does the process live, and by its name? Linux cuts names to 15 characters. The name ends at the
- * last bracket, and the state is behind that.
+ * Tells whether a process lives and has the control daemon's name, which Linux cuts to 15
+ * characters. In /proc/PID/stat the name ends at the last bracket, and the state follows.
  */
 static bool is_control(pid_t pid)
 {
@@ -108,7 +108,7 @@ static bool is_trusted_user(uid_t uid)
 	return uid == 0 || uid == geteuid();
 }
 
-/* Anybody may have made the directory: a link would have us open what he chooses. */
+/* Opens the pid file. Links are not followed: anybody may have made the directory. */
 static int open_pid_file(const char *directory)
 {
 	int at = open(directory, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), fd = -1;
@@ -144,7 +144,7 @@ bool td_mps_look(const char *directory, struct td_mps_place *ret)
 	return true;
 }
 
-/* Another user's control daemon is no reason to have none: anybody could forbid MPS with one. */
+/* Accepts a live control daemon of root or our user only. Others could use one to forbid us MPS. */
 static bool is_trusted(const struct td_mps_place *place)
 {
 	return place->alive && is_trusted_user(place->uid);
@@ -200,7 +200,7 @@ static bool is_ours(const char *variable)
 	return false;
 }
 
-/* Our environment, with what the control daemon is to go by in place of what we have of that. */
+/* Fills the child's environment: ours, but with the MPS variables of this control daemon. */
 static void fill_environment(const struct td_mpsd *mps, char (*own)[TD_MPS_PATH + 64], char **ret)
 {
 	size_t n = 0;
@@ -216,7 +216,7 @@ static void fill_environment(const struct td_mpsd *mps, char (*own)[TD_MPS_PATH 
 	ret[n] = NULL;
 }
 
-/* The child has the signals of a fresh process: ours are blocked. */
+/* Starts a child with the signal mask of a fresh process, since ours blocks signals. */
 static int spawn(const struct td_mpsd *mps, const char *program, char *const *argv, int in_fd,
 	int out_fd, pid_t *ret)
 {
@@ -245,7 +245,7 @@ static int spawn(const struct td_mpsd *mps, const char *program, char *const *ar
 	return -r;
 }
 
-/* Starts the program, with the command as its input. 0, or -errno. */
+/* Starts the control program with the command as its input. Returns 0 or -errno. */
 static int run(const struct td_mpsd *mps, const char *command, pid_t *ret_pid, int *ret_out_fd)
 {
 	char *arguments[] = {(char *)TD_MPS_PROGRAM, *command ? NULL : (char *)"-d", NULL};
@@ -282,8 +282,8 @@ static void end_call(struct td_mpsd *mps)
 }
 
 /*
- * A process that the kernel keeps, such as one in a driver's call, does not end at once, and is not
- * waited for: until it has ended no other command is started, so there is one of them at most.
+ * Kills the running command without waiting: a process within a driver's call does not end at once.
+ * No other command starts until it has ended, so there is at most one such process.
  */
 static void kill_call(struct td_mpsd *mps)
 {
@@ -309,7 +309,10 @@ static void call(
 
 	if (!r) {
 		mps->call.what = what;
-		/* quit ends when the clients have, unless they are not waited for. */
+		/*
+		 * quit ends when all clients have, so it has no time limit, except before a
+		 * restart.
+		 */
 		mps->call.until_ns =
 			what == TD_MPS_QUIT && !mps->restarts ? NEVER_NS : now_ns + COMMAND_NS;
 		mps->call.pid_fd = open_pidfd(mps->call.pid);
@@ -343,7 +346,7 @@ static void lose_control(struct td_mpsd *mps)
 	mps->state = TD_MPSD_OFF;
 }
 
-/* It lives in our directory. */
+/* Takes over the control daemon that lives in our directory. */
 static void take_control(struct td_mpsd *mps, uint64_t now_ns)
 {
 	struct td_mps_place place;
@@ -364,7 +367,7 @@ static void take_control(struct td_mpsd *mps, uint64_t now_ns)
 	mps->why[0] = 0;
 }
 
-/* Removes what a control daemon that is gone has left in our directory. */
+/* Removes the files that a dead control daemon left in our directory. */
 static void clear(const struct td_mpsd *mps)
 {
 	static const char *const names[] = {PID_FILE, "control"};
@@ -376,7 +379,7 @@ static void clear(const struct td_mpsd *mps)
 	}
 }
 
-/* Makes a directory, or takes one that nobody else can write to. */
+/* Makes a directory, or accepts one to which nobody else can write. Returns 0 or -errno. */
 static int make_directory(const char *path, mode_t mode)
 {
 	struct stat st;
@@ -390,7 +393,7 @@ static int make_directory(const char *path, mode_t mode)
 	return st.st_uid == geteuid() && !(st.st_mode & 022) ? 0 : -EPERM;
 }
 
-/* Makes the directory and the one above it. Under root other users' programs find it, too. */
+/* Makes the directory and its parent. Under root both can be entered by others' programs. */
 static int make_directories(const struct td_mpsd *mps)
 {
 	mode_t mode = geteuid() ? 0700 : 0755;
@@ -444,13 +447,13 @@ static void take_server(struct td_mpsd *mps, pid_t pid, uint64_t now_ns)
 	mps->server_ns = now_ns;
 }
 
-/* Handles the result of a command. */
+/* Handles the result of a command that has ended. */
 static void finish(
 	struct td_mpsd *mps, enum td_mps_command what, bool good, const char *text, uint64_t now_ns)
 {
 	char command[64];
 
-	/* The control daemon that was asked may have ended meanwhile. */
+	/* The control daemon that got the command may have ended meanwhile. */
 	if (what != TD_MPS_START && !mps->control)
 		return;
 	switch (what) {
@@ -472,7 +475,7 @@ static void finish(
 		mps->state = good && td_mps_parse_fault(text) ? TD_MPSD_FAULT : TD_MPSD_READY;
 		break;
 	case TD_MPS_TERMINATE:
-	case TD_MPS_QUIT: /* its process ends */
+	case TD_MPS_QUIT: /* finished when the control daemon's process ends */
 	case TD_MPS_NONE: break;
 	}
 }
@@ -498,7 +501,9 @@ static void check_call(struct td_mpsd *mps, uint64_t now_ns)
 	finish(mps, what, WIFEXITED(status) && !WEXITSTATUS(status), text, now_ns);
 }
 
-/* Its clients have lost their contexts. The control daemon starts another one for newcomers. */
+/*
+ * Handles the end of the server: clients have lost their contexts, and new ones get another server.
+ */
 static void server_has_ended(struct td_mpsd *mps, uint64_t now_ns)
 {
 	lose_server(mps);
@@ -525,7 +530,7 @@ static void check_processes(struct td_mpsd *mps, uint64_t now_ns)
 	fail(mps, now_ns, "the control daemon has ended: see control.log");
 }
 
-/* Neither of them may be left: a new control daemon would find the old one's sockets. */
+/* Kills both, because a new control daemon would find the old one's sockets. */
 static void kill_both(const struct td_mpsd *mps)
 {
 	const int fds[] = {mps->server_fd, mps->control_fd};
@@ -535,13 +540,13 @@ static void kill_both(const struct td_mpsd *mps)
 			(void)syscall(SYS_pidfd_send_signal, fds[i], SIGKILL, NULL, 0);
 }
 
-/* A command that does not answer means that the control daemon does not. */
+/* Ends a command that takes too long. The control daemon then counts as hanging. */
 static void check_time(struct td_mpsd *mps, uint64_t now_ns)
 {
 	if (!mps->call.pid || mps->call.killed || now_ns < mps->call.until_ns)
 		return;
 	kill_call(mps);
-	/* It was told to end, and is made to. */
+	/* The control daemon was told to end and has not, so kill it. */
 	if (mps->state == TD_MPSD_STOPPING) {
 		kill_both(mps);
 		return;
@@ -549,7 +554,7 @@ static void check_time(struct td_mpsd *mps, uint64_t now_ns)
 	fail(mps, now_ns, TD_MPS_PROGRAM " does not answer");
 }
 
-/* Has a client to be let go of, and takes it. 0: none. */
+/* Removes the next client to terminate from the list. Returns its pid; 0: there is none. */
 static pid_t take_client(struct td_mpsd *mps)
 {
 	for (size_t i = 0; i < TD_MPS_TERMINATE_MAX; i++) {
@@ -605,7 +610,7 @@ static bool has_client(const struct td_mpsd *mps)
 
 static uint64_t next_ns(const struct td_mpsd *mps, uint64_t now_ns)
 {
-	/* Where it could not be watched it is looked at now and then. */
+	/* Without a pidfd, look now and then whether the command has ended. */
 	if (mps->call.killed)
 		return mps->call.pid_fd >= 0 ? NEVER_NS : now_ns + LOOK_NS;
 	if (mps->call.pid)

@@ -25,7 +25,8 @@
 
 #include "base/uuid.h"
 
-#define TD_MPS_PATH          96 /* a pipe directory, with the NUL: there are sockets in it */
+/* Maximum length of a pipe directory with the NUL, since sockets have paths in it. */
+#define TD_MPS_PATH          96
 #define TD_MPS_PROGRAM       "nvidia-cuda-mps-control"
 #define TD_MPS_TERMINATE_MAX 16
 
@@ -33,7 +34,8 @@ enum td_mpsd_state {
 	TD_MPSD_OFF,
 	TD_MPSD_STARTING,
 	TD_MPSD_READY,
-	TD_MPSD_FAULT, /* a client's fault: nobody new until they are gone; or its server died */
+	/* A client's fault, and no new clients until its clients are gone; or the server died. */
+	TD_MPSD_FAULT,
 	TD_MPSD_STOPPING,
 	TD_MPSD_FAILED,
 	TD_MPSD_STATE_N,
@@ -51,17 +53,18 @@ enum td_mps_command {
 struct td_mpsd {
 	char directory[TD_MPS_PATH], gpu[TD_UUID_TEXT];
 	enum td_mpsd_state state;
-	char why[160]; /* FAILED: the reason; else what happened last */
+	char why[160]; /* in FAILED the reason, else the last event */
 	bool wanted, restarts;
 	int epoll_fd;
-	pid_t control, server; /* 0: none, or not known */
+	pid_t control, server; /* process ids; 0: none, or not known */
 	int control_fd, server_fd;
 	struct {
 		enum td_mps_command what;
 		pid_t pid;
 		int pid_fd, out_fd;
 		uint64_t until_ns;
-		bool killed;            /* for it did not answer; it has not ended yet */
+		/* It did not answer in time and was killed, but has not ended yet. */
+		bool killed;
 	} call;                         /* the command that runs */
 	uint64_t retry_ns, look_ns;     /* when it is started, or asked, next */
 	uint64_t asked_ns;              /* when it was asked last */
@@ -71,14 +74,17 @@ struct td_mpsd {
 	pid_t terminate[TD_MPS_TERMINATE_MAX];
 };
 
-/* The directory must be one that is private to this daemon and GPU. 0 or -errno. */
+/*
+ * Initialises the struct. The directory must be private to this daemon and GPU. Returns 0 or
+ * -errno.
+ */
 int td_mpsd_init(struct td_mpsd *mps, const char *directory, const char *gpu);
-/* A control daemon that runs is told to quit, and not waited for. */
+/* Tells a running control daemon to quit, and does not wait for it. */
 void td_mpsd_deinit(struct td_mpsd *mps);
 
-/* It is to run, or not. The next step acts on it. */
+/* Sets whether the control daemon should run. The next step acts on it. */
 void td_mpsd_want(struct td_mpsd *mps, bool wanted);
-/* Ends the server with all its clients' contexts, and starts anew. */
+/* Ends the server with the contexts of all its clients, and starts it anew. */
 void td_mpsd_restart(struct td_mpsd *mps);
 
 /*
@@ -94,43 +100,49 @@ uint64_t td_mpsd_find(struct td_mpsd *mps);
 void td_mpsd_terminate(struct td_mpsd *mps, pid_t client);
 
 /*
- * Starts a program with the environment of the server's clients, and without a terminal. 0 or
- * -errno.
+ * Starts a program with the environment of the server's clients, and without a terminal. Returns 0
+ * or -errno.
  */
 int td_mpsd_spawn(const struct td_mpsd *mps, const char *program, char *const *argv, pid_t *ret);
 
-/* Readable when td_mpsd_step() has something to do before its time. */
+/* Returns a descriptor that is readable when td_mpsd_step() has something to do before its time. */
 int td_mpsd_fd(const struct td_mpsd *mps);
-/* Goes on as far as it can without waiting. Returns when to be called again, UINT64_MAX: never. */
+/*
+ * Does what can be done without waiting. Returns the time of the next call; UINT64_MAX: none is
+ * needed.
+ */
 uint64_t td_mpsd_step(struct td_mpsd *mps, uint64_t now_ns);
 
-/* When the present control daemon was started, or its server if that is younger; 0: none runs. */
+/*
+ * Returns when the present control daemon was started, or its server if that is younger; 0: none
+ * runs.
+ */
 uint64_t td_mpsd_started_ns(const struct td_mpsd *mps);
 
-/* Is the control program on the PATH? */
+/* Tells whether the control program is on the PATH. */
 bool td_mps_is_installed(void);
 
-/* "off", "starting", "ready", "fault", "stopping", "failed". */
+/* Returns "off", "starting", "ready", "fault", "stopping" or "failed". */
 const char *td_mpsd_state_name(enum td_mpsd_state state);
 
 /* Reads the first pid of an answer to get_server_list; 0: there is none. */
 pid_t td_mps_parse_list(const char *text);
-/* Is this answer to get_server_status FAULT? */
+/* Tells whether an answer to get_server_status says FAULT. */
 bool td_mps_parse_fault(const char *text);
 
-/* The owner, present or past, of a pipe directory. */
+/* A pipe directory and its control daemon, which may have ended. */
 struct td_mps_place {
 	char directory[TD_MPS_PATH];
-	pid_t pid; /* of the control daemon; 0: there is no pid file */
-	uid_t uid; /* whose it is */
+	pid_t pid; /* process id of the control daemon; 0: there is no pid file */
+	uid_t uid; /* user of the control daemon */
 	bool alive;
 };
 
-/* Looks at that directory. False if there is no pid file. */
+/* Looks at a pipe directory. Returns false if there is no pid file. */
 bool td_mps_look(const char *directory, struct td_mps_place *ret);
 /*
- * Tells whether there is a control daemon of root or of our user that any program finds without our
- * help: in $CUDA_MPS_PIPE_DIRECTORY, unless that is below the directory `own`, or in the default
- * directory.
+ * Tells whether there is a control daemon of root or our user that programs would find by
+ * themselves: in $CUDA_MPS_PIPE_DIRECTORY, unless that is below the directory `own`, or in the
+ * default directory.
  */
 bool td_mps_foreign(const char *own, struct td_mps_place *ret);

@@ -1,6 +1,6 @@
 /*
- * NVML by dlopen; see nvml.h. Each function is looked up by its newest name first, because old
- * drivers lack the newer ones.
+ * Opens NVML by dlopen; see nvml.h. Each function is looked up by its newest name first, because
+ * old drivers lack the newer names.
  */
 #include "gpu/nvml.h"
 
@@ -50,7 +50,7 @@
 		"nvmlDeviceGetComputeRunningProcesses_v2")
 
 #define PPM_PER_CENT 10000u
-/* The most processes on one GPU. Where there are more, none is reported. */
+/* The maximum number of processes on one GPU that are read. If there are more, none is reported. */
 #define PROCESSES_MAX 256
 
 struct td_nvml {
@@ -58,9 +58,10 @@ struct td_nvml {
 #define FUNCTION(field, newest, older) newest##_fn field;
 	FUNCTIONS(FUNCTION)
 #undef FUNCTION
-	/* By NVML's index. */
+	/* Indexed by NVML's number of the GPU. */
 	struct {
-		unsigned long long seen_us; /* of the newest sample that was read */
+		/* Time of the newest utilisation sample that was read. */
+		unsigned long long seen_us;
 		nvmlGpmSample_t before, spare;
 		bool was_asked, has_gpm, has_before, registered;
 	} gpus[TD_NVML_GPU_MAX];
@@ -86,7 +87,9 @@ int td_nvml_open(const char *library, struct td_nvml **ret)
 #define FUNCTION(field, newest, older) nvml->field = find_function(nvml->library, #newest, older);
 	FUNCTIONS(FUNCTION)
 #undef FUNCTION
-	/* Without these a GPU cannot be told from another. The others yield single figures. */
+	/*
+	 * Without these functions GPUs cannot be told apart. Each other function gives one figure.
+	 */
 	if (!nvml->init || !nvml->shutdown || !nvml->count || !nvml->by_index || !nvml->uuid ||
 		nvml->init() != NVML_SUCCESS)
 		goto err_close;
@@ -138,7 +141,7 @@ static bool begin_gpm(struct td_nvml *nvml, nvmlDevice_t device, unsigned index)
 	return true;
 }
 
-/* The activity of the SMs between the last sample and this one. */
+/* Computes the activity of the SMs between the last sample and this one. */
 static void ask_gpm(struct td_nvml *nvml, nvmlDevice_t device, struct td_nvml_gpu *gpu)
 {
 	nvmlGpmMetricsGet_t get = {.version = NVML_GPM_METRICS_GET_VERSION, .numMetrics = 1};
@@ -195,7 +198,10 @@ bool td_nvml_xid(struct td_nvml *nvml, uint32_t *ret_index, uint32_t *ret_xid)
 
 /* -- a glance -- */
 
-/* Those that are newer than the last that was read, of which the driver keeps about a minute. */
+/*
+ * Reads the utilisation samples newer than the last one read. The driver keeps about a minute of
+ * them.
+ */
 static unsigned read_samples(
 	struct td_nvml *nvml, nvmlDevice_t device, unsigned index, nvmlSample_t *ret_rows)
 {

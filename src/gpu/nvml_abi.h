@@ -34,7 +34,7 @@ enum { NVML_TEMPERATURE_GPU };
 
 #define NVML_DEVICE_UUID_V2_BUFFER_SIZE 96
 #define NVML_DEVICE_NAME_V2_BUFFER_SIZE 96
-/* A figure that NVML does not have, such as the memory of a process under some drivers. */
+/* The value of a figure that NVML does not have, such as a process's memory under some drivers. */
 #define NVML_VALUE_NOT_AVAILABLE 0xffffffffffffffffull
 #define NVML_NO_INSTANCE         0xffffffffu
 
@@ -63,7 +63,7 @@ typedef struct {
 	unsigned long long usedGpuMemory;
 } nvmlProcessInfo_v1_t;
 
-/* _v3 of nvmlDeviceGetComputeRunningProcesses takes it, too. */
+/* The function nvmlDeviceGetComputeRunningProcesses_v3 uses this struct, too. */
 typedef struct {
 	unsigned pid;
 	unsigned long long usedGpuMemory;
@@ -77,8 +77,8 @@ typedef struct {
 } nvmlProcessUtilizationSample_t;
 
 /*
- * In the next two, a pointer leads to the caller's rows. count is the room for rows, and then how
- * many there are.
+ * In the next two structs a pointer leads to the caller's rows. On entry `count` is the room for
+ * rows, on return their number.
  */
 typedef struct {
 	unsigned long long timeStamp;
@@ -118,16 +118,16 @@ typedef struct {
 
 typedef struct nvmlUnit_st *nvmlUnit_t;
 
-/* Events. */
+/* Events of a GPU. */
 #define NVML_EVENT_TYPE_XID_CRITICAL_ERROR 0x8ull
 typedef struct nvmlEventSet_st *nvmlEventSet_t;
 typedef struct {
 	nvmlDevice_t device;
-	unsigned long long eventType, eventData; /* of an Xid: its number */
+	unsigned long long eventType, eventData; /* eventData of an Xid event: the Xid */
 	unsigned gpuInstanceId, computeInstanceId;
 } nvmlEventData_t;
 
-/* Buffered samples. Of a utilisation the value is an unsigned int, in percent. */
+/* Buffered samples. The value of a utilisation is an unsigned int in percent. */
 enum { NVML_GPU_UTILIZATION_SAMPLES = 1 };
 enum { NVML_VALUE_TYPE_UNSIGNED_INT = 1 };
 typedef union {
@@ -155,7 +155,7 @@ typedef struct {
 #define NVML_CLOCK_REASON_IDLE    0x1ull
 #define NVML_CLOCK_REASON_THERMAL 0x20ull
 
-/* GPM. */
+/* GPU performance monitoring (GPM). */
 typedef struct nvmlGpmSample_st *nvmlGpmSample_t;
 #define NVML_GPM_SUPPORT_VERSION     1u
 #define NVML_GPM_METRICS_GET_VERSION 1u
@@ -176,14 +176,14 @@ typedef struct {
 		char *shortName, *longName, *unit;
 	} metricInfo;
 } nvmlGpmMetric_t;
-/* Newer headers have more metrics: only numMetrics of them are there. */
+/* Newer headers have room for more metrics; only numMetrics of them are read. */
 typedef struct {
 	unsigned version, numMetrics;
 	nvmlGpmSample_t sample1, sample2;
 	nvmlGpmMetric_t metrics[98];
 } nvmlGpmMetricsGet_t;
 
-/* A struct that grows says its size and version in its first field. */
+/* A struct that may grow has its size and version in its first field. */
 #define NVML_MEMORY_V2 ((unsigned)(sizeof(nvmlMemory_v2_t) | 2u << 24))
 
 _Static_assert(sizeof(nvmlPciInfo_t) == 68, "nvmlPciInfo_t of nvml.h");
@@ -205,7 +205,7 @@ _Static_assert(sizeof(nvmlProcessInfo_v2_t) == 24, "nvmlProcessInfo_v2_t of nvml
 _Static_assert(
 	sizeof(nvmlProcessUtilizationSample_t) == 32, "nvmlProcessUtilizationSample_t of nvml.h");
 
-/* nvmlInit_v2_fn and so on: the types of the functions. */
+/* Defines the types of the functions: nvmlInit_v2_fn and so on. */
 #define NVML(name, parameters) typedef nvmlReturn_t(*name##_fn) parameters;
 #include "gpu/nvml_functions.def"
 #undef NVML

@@ -1,5 +1,5 @@
 /*
- * The thread that waits for NVML; see sampler.h. All shared state is under one lock, which the
+ * Runs the thread that waits for NVML; see sampler.h. All shared state is under one lock, which the
  * thread never holds while it asks NVML.
  */
 #include "gpu/sampler.h"
@@ -17,17 +17,17 @@
 #include "base/time.h"
 #include "gpu/figures.h"
 
-/* The most time that the daemon's end may wait for a call of NVML. */
+/* At the daemon's end a call of NVML is waited for this long at most. */
 #define PATIENCE_NS TD_NS_PER_S
 
 struct td_sampler {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	pthread_t thread;
-	bool has_thread; /* the loop's */
+	bool has_thread; /* used by the loop only */
 	int fd;
 	char *library;
-	/* lock */
+	/* Guarded by `lock`. */
 	bool wanted, asked, absent, quit;
 	uint64_t period_ns, glance_period_ns;
 	struct td_sample sample;
@@ -50,7 +50,7 @@ struct td_sampler {
 };
 
 /*
- * A figure of a GPU is the mean of so long: a single look may be at a moment between two kernels.
+ * A figure of a GPU is a mean over this time, because a single sample may fall between two kernels.
  */
 #define MEAN_NS TD_NS_PER_S
 /* An Xid and its line in the log are at most so far apart. */
@@ -110,7 +110,10 @@ static void take_xids(struct td_sampler *sampler, uint64_t now_ns)
 		find_pid(sampler, i, now_ns);
 }
 
-/* The GPU at this place may be another one than at the sample before. */
+/*
+ * Returns the record of recent figures at an index. It begins anew if there is another GPU than in
+ * the sample before.
+ */
 static struct td_figures *figures_of(struct td_sampler *sampler, uint32_t place)
 {
 	const uint8_t *uuid = sampler->fresh.gpus[place].uuid;
@@ -126,7 +129,7 @@ static struct td_figures *figures_of(struct td_sampler *sampler, uint32_t place)
 	return sampler->seen[place].figures;
 }
 
-/* Without the lock. */
+/* Reads clocks, utilisation and Xids. The caller must not hold the lock. */
 static void take_glance(struct td_sampler *sampler)
 {
 	struct td_figure figures[TD_NVML_FIGURES_MAX];
@@ -156,12 +159,12 @@ static void take_glance(struct td_sampler *sampler)
 	sampler->fresh.glance_ns = now_ns;
 }
 
-/* True: there is no NVML here. The caller does not hold the lock. */
+/* Takes a sample. Returns true if there is no NVML here. The caller must not hold the lock. */
 static bool take_sample(struct td_sampler *sampler)
 {
 	int n = -ENODEV;
 
-	/* Twice: a driver that was replaced under us is found anew at once. */
+	/* Try twice, so that a driver that was replaced meanwhile is found at once. */
 	for (int i = 0; i < 2; i++) {
 		if (!sampler->nvml && td_nvml_open(sampler->library, &sampler->nvml))
 			break;
@@ -184,13 +187,13 @@ static bool take_sample(struct td_sampler *sampler)
 
 enum due { DUE_QUIT, DUE_SAMPLE, DUE_GLANCE };
 
-/* lock is held. The first sample is due at once, whatever the clock says after a boot. */
+/* Returns when the next sample is due. The first one is due at once. Needs the lock. */
 static uint64_t next_sample_ns(const struct td_sampler *sampler)
 {
 	return sampler->sample.time_ns ? sampler->sample.time_ns + sampler->period_ns : 0;
 }
 
-/* lock is held. When the next glance is due, if that is before the next sample. */
+/* Returns when the next glance is due, if that is before the next sample. Needs the lock. */
 static uint64_t glance_due_ns(const struct td_sampler *sampler, uint64_t due_ns)
 {
 	uint64_t at_ns = sampler->sample.glance_ns + sampler->glance_period_ns;
@@ -199,7 +202,7 @@ static uint64_t glance_due_ns(const struct td_sampler *sampler, uint64_t due_ns)
 											: due_ns;
 }
 
-/* lock is held. Waits until something is due. */
+/* Waits until something is due. Needs the lock. */
 static enum due wait_until_due(struct td_sampler *sampler)
 {
 	enum due due_is = DUE_SAMPLE;
@@ -265,7 +268,7 @@ static void start_thread(struct td_sampler *sampler)
 
 	if (sampler->has_thread)
 		return;
-	/* Signals are the loop's. */
+	/* Signals are for the loop, so the thread blocks them. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	sampler->has_thread = pthread_create(&sampler->thread, NULL, sampler_thread, sampler) == 0;
@@ -315,7 +318,7 @@ void td_sampler_free(struct td_sampler *sampler)
 		clock_gettime(CLOCK_REALTIME, &until);
 		until.tv_sec += (time_t)(PATIENCE_NS / TD_NS_PER_S);
 		if (pthread_timedjoin_np(sampler->thread, NULL, &until))
-			return; /* its memory stays, as the thread may still use it */
+			return; /* its memory is not freed, as the thread may still use it */
 	}
 	pthread_cond_destroy(&sampler->changed);
 	pthread_mutex_destroy(&sampler->lock);

@@ -17,31 +17,34 @@
 struct td_sampler;
 
 struct td_sample {
-	uint64_t time_ns;   /* when it was taken; 0: none yet */
-	uint64_t glance_ns; /* when clocks, utilisation and Xids in it were looked at last */
+	uint64_t time_ns;   /* when the sample was taken; 0: there is none yet */
+	uint64_t glance_ns; /* when its clocks, utilisation and Xids were last read */
 	uint32_t gpu_count;
 	struct td_nvml_gpu gpus[TD_NVML_GPU_MAX];
 	uint32_t use_count;
 	struct td_nvml_use uses[TD_NVML_USE_MAX];
 };
 
-/* library NULL: NVIDIA's. 0 or -errno. */
+/* Makes a sampler. library NULL: NVIDIA's. Returns 0 or -errno. */
 int td_sampler_new(const char *library, uint64_t period_ns, struct td_sampler **ret);
-/* Leaves a thread that hangs within NVML behind; the process is about to end. */
+/*
+ * Frees the sampler. A thread that hangs within NVML is left behind; the process is about to end.
+ */
 void td_sampler_free(struct td_sampler *sampler);
 
-/* Readable after each sample: td_sampler_take() makes it unreadable again. */
+/* Returns a descriptor that is readable after each sample, until td_sampler_take() is called. */
 int td_sampler_fd(const struct td_sampler *sampler);
 
 /*
- * Starts or stops sampling once a period. Where there is no NVML, it is looked for once, not each
- * period.
+ * td_sampler_want() starts or stops sampling once a period. If there is no NVML, it is looked for
+ * only once. td_sampler_set_period() changes the period.
  */
 void td_sampler_want(struct td_sampler *sampler, bool wanted);
 void td_sampler_set_period(struct td_sampler *sampler, uint64_t period_ns);
 
 /*
- * Looks at clocks, utilisation and Xids this often between samples while they are wanted; 0: not.
+ * Sets how often clocks, utilisation and Xids are read between samples while they are wanted; 0:
+ * never.
  */
 void td_sampler_set_glance(struct td_sampler *sampler, uint64_t period_ns);
 
