@@ -46,7 +46,7 @@ struct td_auction {
 	uint32_t units;         /* N, the number of units */
 	uint32_t dummy_units, dummy_slots;
 	bool avx2;
-	uint32_t list_room; /* most columns kept per row */
+	uint32_t list_room; /* maximum number of columns kept per row */
 
 	/* One entry per column kind; index `columns` is the dummy. */
 	float *price; /* price of the cheapest slot */

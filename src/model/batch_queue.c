@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #define TAIL   14.  /* -ln of the part of the tail that is cut off */
-#define ROUNDS 4000 /* most rounds of the recursion */
+#define ROUNDS 4000 /* maximum number of rounds of the recursion */
 
 double td_batch_queue_load(const struct td_batch_queue *queue)
 {

@@ -29,17 +29,18 @@ struct td_gpu_spec {
 
 	uint32_t sm_count;
 	uint32_t clock_mhz;       /* highest SM clock, at which the model always runs */
-	uint32_t base_clock_mhz;  /* where thermal slow-down ends */
+	uint32_t base_clock_mhz;  /* clock at which thermal slow-down ends */
 	uint32_t idle_clock_mhz;  /* shown by NVML while nothing runs */
 	uint32_t instr_per_clock; /* thread instructions that one SM issues per cycle */
 	uint32_t sm_threads, sm_blocks, sm_registers;
 	uint32_t sm_shared_bytes;
-	uint32_t block_shared_bytes; /* most shared memory that a block may opt in to */
+	uint32_t block_shared_bytes; /* maximum shared memory that a block may opt in to */
 
 	uint32_t dram_bytes_per_us;
 	/* Rate of the link in each direction, for page-locked memory. */
 	uint32_t pinned_bytes_per_us;
-	uint32_t pageable_bytes_per_us; /* the same for pageable memory, through a staging buffer */
+	/* Rate of the link in each direction, for pageable memory through a staging buffer. */
+	uint32_t pageable_bytes_per_us;
 
 	uint32_t page_bytes; /* unit of residency of managed memory */
 	/* Pages that one fault brings in if all of them are missing. */

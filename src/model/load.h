@@ -28,7 +28,7 @@ struct td_load {
 	uint64_t window_ns, window_start_ns;
 	uint64_t last_ns, last_busy_ns;
 	double window_busy_ns; /* busy time in the window that is not over yet */
-	double temperature;    /* in degrees Celsius */
+	double temperature;    /* degrees Celsius */
 	uint32_t utilisation_ppm;
 };
 

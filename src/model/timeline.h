@@ -91,8 +91,9 @@ struct td_timeline_context {
 		uint64_t busy_ns, worked_until_ns;
 	} on[TD_ENGINE_N];
 	struct td_timeline_context *leader; /* leader of its group; NULL: it has turns of its own */
-	struct td_list members;             /* of a leader: members that have compute work */
-	double cap;                         /* of a member: the share of the SMs that it may use */
+	/* Members of this leader's group that have compute work. */
+	struct td_list members;
+	double cap; /* share of the SMs that a member of a group may use */
 };
 
 struct td_timeline_engine {
@@ -116,7 +117,7 @@ struct td_done {
 	struct td_op *op;
 	uint64_t start_ns, end_ns;
 	uint64_t served_ns; /* length and stalls: the cost of the operation to its context */
-	/* By how much its service exceeded served_ns, because its length came late. */
+	/* the time by which its service exceeded served_ns, because its length came late */
 	uint64_t lag_ns;
 };
 
@@ -167,8 +168,9 @@ void td_timeline_set_load(struct td_timeline *tl, struct td_op *op, double need,
 void td_timeline_set_length(struct td_timeline *tl, struct td_op *op, uint64_t length_ns);
 
 /*
- * The same for an operation with stalls (kernel_paging.h). Stalls that fall due within earlier
- * service are made up for in op's next turns; excess service pays for them.
+ * Sets the length of an operation with stalls (kernel_paging.h), as td_timeline_set_length() does.
+ * Stalls that fall due within earlier service are made up for in op's next turns; excess service
+ * pays for them.
  */
 void td_timeline_set_length_stalling(struct td_timeline *tl, struct td_op *op, uint64_t length_ns,
 	td_op_stall_fn stall, void *arg);

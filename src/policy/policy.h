@@ -120,10 +120,10 @@ struct td_gpu_view {
 struct td_profile;
 
 struct td_client_view {
-	uint32_t id;         /* in order of arrival; a daemon never reuses an id */
+	uint32_t id;         /* grows in order of arrival; a daemon never reuses an id */
 	uint32_t gpu;        /* index in td_view.gpus */
 	uint32_t group;      /* clients with the same group are opened and closed together */
-	enum td_class class; /* the same within a group: td_view_unite_classes() */
+	enum td_class class; /* all clients of a group have the same: td_view_unite_classes() */
 	uint32_t weight;     /* 1 or more; a larger weight gets a larger share */
 	enum td_phase phase;
 	uint32_t has; /* TD_HAS bits: those abilities of the node that apply to it */
@@ -135,9 +135,9 @@ struct td_client_view {
 	 * nobody.
 	 */
 	bool last_resort;
-	bool pages_itself; /* it runs, slowly, with less on the device than it demands (backend
-			      managed) */
-	bool whole;        /* it runs only with all that it demands on the device */
+	/* It runs with less on the device than it demands, but slowly (backend managed). */
+	bool pages_itself;
+	bool whole;              /* it runs only with all that it demands on the device */
 	uint32_t drain_overruns; /* number of drains that were given up at their deadline */
 	uint64_t wants_since_ns; /* when `wants` became true */
 	uint64_t idle_since_ns;  /* while !wants: when its last work ended, as it reported */
@@ -182,7 +182,9 @@ struct td_client_view {
 		 */
 		step_unit;
 	uint32_t
-		/* By how much its steps may exceed their time alone; 0: the policy decides. */
+		/*
+		 * The part by which its steps may become longer than alone; 0: the policy decides.
+		 */
 		slack_ppm;
 	uint32_t busy_ppm; /* of the time with work in flight; others' turns count in it, too */
 	uint32_t core_ppm; /* share of a GPU's cores that it demands (DCUDA); may exceed 1 */
@@ -202,7 +204,7 @@ struct td_client_view {
 
 struct td_view {
 	const struct td_gpu_view *gpus;
-	const struct td_client_view *clients; /* by ascending id */
+	const struct td_client_view *clients; /* sorted by id */
 	uint32_t gpu_count, client_count;
 	uint32_t has; /* TD_HAS bits: the abilities of this node */
 };
@@ -213,7 +215,8 @@ enum td_turn_reason {
 	TD_TURN_FIXED, /* the policy uses turns of fixed length */
 	TD_TURN_SHORT, /* a waiting group has used the GPU little lately */
 	TD_TURN_NEW,   /* the holder itself has used the GPU little lately */
-	TD_TURN_GROWS, /* as long as the holder or a waiting group has used the GPU lately */
+	/* The turn is as long as the holder or a waiting group has used the GPU lately. */
+	TD_TURN_GROWS,
 	TD_TURN_LONG,  /* the longest turn: all are always busy, so hand-overs cost little */
 	TD_TURN_AHEAD, /* shorter: the holder has had more time than the next group */
 	TD_TURN_N,
@@ -222,7 +225,7 @@ enum td_turn_reason {
 /* The bounds of one client. A grant of zeros is an open gate and no bound except for memory. */
 struct td_grant {
 	enum td_gate gate;
-	uint64_t window_ns;   /* most work of its own in flight while others wait; 0: no bound */
+	uint64_t window_ns;   /* bound of its own work in flight while others wait; 0: none */
 	uint64_t limit_bytes; /* device memory; the executor does not go below what is pinned */
 	bool others_wait;     /* another group wants this GPU: report idleness at once */
 	/* Share of the GPU's time; 0: no bound (a closed gate gives no time). */
@@ -328,7 +331,7 @@ struct td_policy_options {
 	uint64_t quantum_ns;     /* nvshare: fixed quantum. tandem: upper bound of a short turn */
 	uint64_t quantum_min_ns; /* tandem: lower bound of a short turn */
 	uint32_t swap_share_ppm; /* tandem: largest share of the time that hand-overs may take */
-	/* Most work in flight while a job with a latency objective waits. */
+	/* Bound of the work in flight while a job with a latency objective waits. */
 	uint64_t window_ns;
 	/*
 	 * tandem, where all jobs are always busy: the share that hand-overs may take, and the

@@ -125,7 +125,7 @@ struct td_antman_cluster {
 };
 
 enum td_antman_verb {
-	TD_ANTMAN_START, /* with guaranteed resources */
+	TD_ANTMAN_START, /* start with guaranteed resources */
 	TD_ANTMAN_START_OPPORTUNISTIC,
 	TD_ANTMAN_UPGRADE,
 	TD_ANTMAN_N,

@@ -53,7 +53,7 @@ uint32_t td_fifo_preempt(const struct td_fifo_running *running, uint32_t count, 
 	uint32_t *ret_victims);
 
 struct td_pack_gpu {
-	double utilisation; /* by the profiles of the jobs there; 1 is the whole GPU */
+	double utilisation; /* use of the GPU by its jobs' profiles; 1 is the whole GPU */
 	uint64_t free_bytes;
 };
 

@@ -38,7 +38,7 @@ struct td_inventory {
 	uint32_t idle;          /* GPUs without holder, guest or reservation */
 	uint32_t node_gpus_max; /* GPUs of the largest node */
 	uint32_t assumed_ppm;
-	/* One entry per GPU each. */
+	/* These arrays have one entry per GPU. */
 	uint32_t *node, *holder, *reserved, *load_ppm, *guest_count;
 	uint32_t *
 		/*
@@ -47,7 +47,7 @@ struct td_inventory {
 		 */
 		unseen;
 	uint32_t *guest; /* TD_GUESTS entries per GPU */
-	/* One entry per node each. */
+	/* These arrays have one entry per node. */
 	uint32_t *first_gpu; /* node_count + 1 entries */
 	uint32_t *free_count, *next, *previous;
 	uint32_t bucket[TD_NODE_GPUS_MAX + 1]; /* entry k: the first node with k free GPUs */
@@ -68,8 +68,8 @@ int td_inventory_init(struct td_inventory *inventory, void *memory, const uint32
 	uint32_t nodes, uint32_t assumed_ppm);
 
 /*
- * From now on counts in `below` the GPUs that td_inventory_find_least_loaded() finds with this
- * limit.
+ * Starts counting the GPUs that td_inventory_find_least_loaded() would find with this limit, in
+ * `below`.
  */
 void td_inventory_watch(struct td_inventory *inventory, uint32_t limit_ppm);
 

@@ -27,7 +27,7 @@ void td_muxflow_inputs(const struct td_muxflow_profile *online,
 	double inputs[TD_MUXFLOW_INPUTS]);
 
 struct td_muxflow_cluster {
-	/* One entry per kind, or per GPU without online_counts. */
+	/* It has one entry per kind or, without online_counts, one per GPU. */
 	const struct td_muxflow_profile *online;
 	/* Whether each entry takes offline work; NULL: all do. */
 	const bool *accepts;

@@ -44,7 +44,7 @@ static size_t aligned(size_t bytes)
 	return (bytes + 63) & ~(size_t)63;
 }
 
-/* Most jobs on one GPU: its guests and a holder. */
+/* The maximum number of jobs on one GPU: its guests and a holder. */
 #define PLACES (TD_GUESTS + 1u)
 
 size_t td_tandem_cluster_bytes(uint32_t nodes, uint32_t gpus, uint32_t jobs_max, uint32_t kinds)

@@ -67,7 +67,10 @@
  * it needs.
  */
 #define TD_TANDEM_CANDIDATES 64u
-/* Most actions of one step before they are returned. One job causes at most GUESTS x GANG + 1. */
+/*
+ * The maximum number of actions of one step before they are returned. One job causes at most GUESTS
+ * x GANG + 1.
+ */
 #define TD_TANDEM_ACTIONS  8192u
 #define TD_TANDEM_STRICT   (2 * TD_LAS_LEVELS + 1)
 #define TD_CLUSTER_SERVICE (UINT32_MAX - 1) /* marks a GPU that a service holds */
@@ -77,18 +80,18 @@
 struct td_tandem_cluster_params {
 	struct td_las_params las;
 	bool preempts;     /* stops running jobs for jobs that have had less service */
-	uint64_t round_ns; /* least time between two rounds of preemption */
+	uint64_t round_ns; /* minimum time between two rounds of preemption */
 	uint64_t run_ns;   /* a job that has run for less is not preempted */
 	/*
 	 * Added to the rank without a guarantee; odd, so that the two kinds of jobs never have
 	 * equal ranks.
 	 */
 	uint32_t handicap;
-	double gain_min;      /* least gain in the speed of all jobs together for a start */
-	double share_min;     /* least gain of a start beside guests on a GPU without a holder */
-	double held_min;      /* least speed of a guest beside a holder */
-	double move_gain_min; /* least gain of a move */
-	uint32_t together;    /* most guests on a GPU; at most TD_GUESTS */
+	double gain_min;      /* a start has to raise the sum of all jobs' speeds by this */
+	double share_min;     /* the same for a start beside guests on a GPU without a holder */
+	double held_min;      /* a guest beside a holder has to reach this speed */
+	double move_gain_min; /* a move has to raise the sum of speeds by this */
+	uint32_t together;    /* maximum number of guests on a GPU; at most TD_GUESTS */
 	uint64_t settle_ns, patience_ns;
 	uint64_t move_ns;   /* the cost of a move, in time of the guest's work */
 	uint64_t window_ns; /* see Room and Price above */
@@ -144,7 +147,7 @@ struct td_tandem_action {
 struct td_tandem_cluster {
 	struct td_tandem_cluster_params params;
 	struct td_inventory gpus; /* has all services and jobs */
-	struct td_las las;        /* one queue per tenant, then one for all other jobs */
+	struct td_las las;        /* a queue per tenant, and a last one for all other jobs */
 	uint32_t quota[TD_TENANTS_MAX], used[TD_TENANTS_MAX], tenant_count;
 	uint32_t unheld;                /* number of GPUs without a holder */
 	uint32_t asked[TD_TENANTS_MAX]; /* GPUs of running and waiting guaranteed jobs */

@@ -4,10 +4,10 @@
 #include "policy/cluster/tandem_places.h"
 
 #define NONE       UINT32_MAX
-#define MOVES_MAX  32u   /* most moves per step */
+#define MOVES_MAX  32u   /* maximum number of moves per step */
 #define FAST       0.999 /* a guest at least this fast stays where it is */
 #define LOOKS_MIN  256u
-#define UNPAID_MAX 8u /* most doublings of the wait: from 10 min to 43 h */
+#define UNPAID_MAX 8u /* maximum number of doublings of the wait: from 10 min to 43 h */
 
 /*
  * Returns the job's speed, which is that on the slowest of its GPUs. *ret_relief is the gain of the

@@ -7,7 +7,7 @@
 #include <math.h>
 
 #define NONE       UINT32_MAX
-#define LOOK_ALL   256u /* in a cluster of up to this many GPUs all are considered */
+#define LOOK_ALL   256u /* all GPUs are considered in a cluster of up to this many */
 #define FEW        8u
 #define GANG_USUAL 16u /* candidates are searched at once for all jobs of up to this many GPUs */
 

@@ -10,8 +10,8 @@ struct td_tandem_company {
 };
 
 /*
- * Which figure of a room counts: the present one for a job that starts and has nothing to lose, the
- * mean for a job that moves and needs a room that lasts.
+ * The figure of a room that counts: the present one for a job that starts and has nothing to lose;
+ * the mean for a job that moves, because it needs a room that lasts.
  */
 enum td_tandem_judge { TD_BY_NOW, TD_BY_MEAN };
 

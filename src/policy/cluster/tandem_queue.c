@@ -13,7 +13,7 @@
 /* After this many jobs that found no GPUs, the rest of the queue waits for the next step. */
 #define FAILURES 16u
 #define TRIES    32u /* victims considered beyond the number of GPUs of the job */
-/* Most actions that one job causes. */
+/* The maximum number of actions that one job causes. */
 #define ACTIONS_OF_ONE (TD_GANG_MAX * (TD_GUESTS + 1))
 
 static bool is_full(const struct td_tandem_cluster *c)

@@ -48,13 +48,13 @@ struct td_alone_tenant {
 	 * ret_hold: of the moment in which it has to submit nothing. 0: none.
 	 */
 	uint32_t ret_alone, ret_hold;
-	/* output: nobody has failed so often that measuring this program is in vain. */
+	/* Output: no program has failed so often that measuring this one would be in vain. */
 	bool ret_measurable;
 };
 
 /* A program's failures in one of its two parts: to run dry, or to be measured. */
 struct td_alone_trials {
-	uint32_t failed; /* in a row; it stops counting at TRIALS */
+	uint32_t failed; /* number of failures in a row; it stops at TRIALS */
 	uint64_t pause_ns, again_ns;
 };
 

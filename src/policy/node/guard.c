@@ -9,7 +9,7 @@
 /* One long step in this many is allowed, so that 99 of 100 steps are within their slack. */
 #define LONG_STEPS 128
 /*
- * For this long the first pause on a GPU admits one piece of work at a time. The program may be
+ * The first pause on a GPU admits one piece of work at a time for this long. The program may be
  * loading its data before its first step, and may end the pause at any moment.
  */
 #define FIRST_NS 60000000000ull

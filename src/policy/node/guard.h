@@ -59,8 +59,9 @@ struct td_guard {
 
 /* The room for all besteffort work of a GPU together. */
 struct td_guard_room {
-	uint32_t duty_ppm;  /* of the GPU's time; TD_PPM: no bound */
-	uint64_t window_ns; /* most work in flight at once beside a guaranteed job; 0: no bound */
+	uint32_t duty_ppm; /* share of the GPU's time; TD_PPM: no bound */
+	/* Bound of the work in flight at once beside a guaranteed job; 0: none. */
+	uint64_t window_ns;
 	/*
 	 * While a guaranteed job pauses, the duty does not count work that ends before
 	 * pause_until_ns or that fits the window. 0: the duty counts all work.

@@ -605,8 +605,8 @@ static uint64_t close_for(struct td_lock *lock, struct td_lock_group *head,
 		if (goes)
 			close_group(g);
 		/*
-		 * Not set for a holder that was to close before and keeps running because its work
-		 * does not end.
+		 * This is not set for a holder that was to close before and keeps running because
+		 * its work does not end.
 		 */
 		head->use.displaces |= goes || (g->draining && g->gpus & head->gpus);
 	}

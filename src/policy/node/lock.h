@@ -54,7 +54,7 @@ struct td_lock_group {
 	bool seen, wants, paused, movable, pages_itself;
 	enum td_class class;         /* the most protected class of its clients */
 	uint32_t weight;             /* the greatest weight of its clients */
-	uint32_t lightest, heaviest; /* least and greatest weight of the groups on its GPUs */
+	uint32_t lightest, heaviest; /* smallest and greatest weight of the groups on its GPUs */
 	bool holding;                /* some client is not CLOSED */
 	bool draining;               /* some client is DRAINING */
 	bool filling;                /* some client is FILLING */
@@ -71,7 +71,7 @@ struct td_lock_group {
 	/* Decided by td_lock_step(). */
 	bool open;      /* the plan opens it or keeps it open */
 	bool closing;   /* the plan closes it, or it is draining */
-	bool contended; /* somebody waits for one of its GPUs */
+	bool contended; /* another group waits for one of its GPUs */
 	struct td_turn_bounds bounds;
 	struct td_turn turn; /* a contended holder's turn, if a waiting group may end it; else 0 */
 
@@ -102,7 +102,7 @@ struct td_lock {
 	uint32_t queue_count;
 	uint64_t reserved_gpus; /* GPUs that an earlier waiting group needs */
 	uint64_t urgent_gpus;   /* GPUs that an online group waits for */
-	/* By admitted groups and by memory that cannot leave the device. */
+	/* memory of admitted groups, and memory that cannot leave the device */
 	uint64_t used_bytes[TD_GPU_MAX];
 	uint32_t holders[TD_GPU_MAX];
 };
@@ -113,7 +113,7 @@ struct td_lock_rules {
 	bool by_class;  /* more protected classes go first */
 	uint64_t
 		/*
-		 * Most work in flight of a holder while an online group waits for it; 0: no bound.
+		 * Bound of a holder's work in flight while an online group waits for it; 0: none.
 		 */
 		window_ns;
 	/*

@@ -25,7 +25,10 @@
 
 #include "policy/policy.h"
 
-/* Most processes of a job that are compared on a GPU. Others never lead as long as these exist. */
+/*
+ * The number of processes of a job that are compared on a GPU. Others never lead as long as these
+ * exist.
+ */
 #define TD_SLOWEST_MAX 8
 
 /* The state of one GPU. A zeroed struct has seen nothing. */

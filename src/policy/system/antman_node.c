@@ -62,11 +62,11 @@ struct antman {
 
 /* The jobs on one GPU, gathered at each step. */
 struct present {
-	struct td_antman_gpu_params params;         /* with the guaranteed job's slack */
+	struct td_antman_gpu_params params;         /* slack_ppm is the guaranteed job's */
 	uint32_t clients[TD_MEMORY_TRIAL_JOBS_MAX]; /* open besteffort clients */
 	struct td_memory_trial_job jobs[TD_MEMORY_TRIAL_JOBS_MAX];
 	uint32_t guaranteed_count; /* number of guaranteed jobs */
-	uint32_t floor_ppm;        /* with several guaranteed jobs: the lowest of their floors */
+	uint32_t floor_ppm;        /* lowest floor of the guaranteed jobs, if there are several */
 	uint64_t besteffort_ns;    /* GPU time that besteffort work has used under a duty so far */
 	struct td_antman_gpu_input input;
 };

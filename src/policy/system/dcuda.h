@@ -35,7 +35,7 @@
 struct td_dcuda_params {
 	struct td_balance_params balance;
 	double group_slack;
-	bool compact; /* also move applications together, to save energy */
+	bool compact; /* also move applications onto fewer GPUs, to save energy */
 };
 
 extern const struct td_dcuda_params td_dcuda_default;

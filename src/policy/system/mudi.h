@@ -55,7 +55,7 @@ uint32_t td_mudi_assign(const struct td_mudi_service *services, uint32_t service
 
 struct td_mudi_device {
 	struct td_batch_tuner tuner;
-	struct td_slo slo; /* its rate is the one that was tuned for */
+	struct td_slo slo; /* the objective and the rate of the last tuning */
 	uint32_t batch;
 	double share;
 	/*

@@ -16,7 +16,7 @@
 
 #define TD_BOOTSTRAP_RESAMPLES 2000u
 #define TD_BOOTSTRAP_LEAST     6u
-#define TD_BOOTSTRAP_MOST      512u /* most values */
+#define TD_BOOTSTRAP_MOST      512u /* maximum number of values */
 
 struct td_interval {
 	double low, high;

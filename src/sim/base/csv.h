@@ -33,7 +33,7 @@ struct td_csv {
  */
 int td_csv_open(struct td_csv *csv, const char *path, struct td_err *err);
 
-/* As td_csv_open(), for a text in memory, which is copied. `name` is for errors. */
+/* Opens a text in memory, which is copied, as td_csv_open() opens a file. `name` is for errors. */
 int td_csv_open_text(
 	struct td_csv *csv, const char *name, const char *text, size_t length, struct td_err *err);
 

@@ -9,7 +9,7 @@
 #define RIGHT  150.
 #define TOP    34.
 #define BOTTOM 46.
-#define POINTS 400u /* most points of a line; more cannot be seen */
+#define POINTS 400u /* maximum number of points of a line; more cannot be seen */
 
 /* Colours that colour-blind people can tell apart, too (Okabe and Ito). */
 static const char *const colours[] = {

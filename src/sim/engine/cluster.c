@@ -16,8 +16,8 @@
 enum { END, TICK, SAMPLE, OTHER };
 
 /*
- * As the index of an event of kind OTHER: the services' rates have changed. Smaller ones name the
- * GPU whose monitor shows a new value.
+ * In an event of kind OTHER this index means that the services' rates have changed. A smaller index
+ * names the GPU whose monitor shows a new value.
  */
 #define RATES (JOBS_MAX - 1)
 

@@ -51,14 +51,14 @@ enum td_sim_status {
 };
 
 struct td_sim_job {
-	/* From the trace. */
+	/* These fields are from the trace. */
 	uint64_t submit_ns;
 	double work_s;
 	uint32_t gpus, tenant, profile, trace_index;
 	enum td_class class;
 	uint64_t memory_bytes; /* needed on each GPU */
 	double host_cost;      /* see td_spilled_speed() */
-	/* State of the run. */
+	/* These fields are the state of the run. */
 	enum td_sim_status status;
 	/* stale: its end has to be set anew although its speed has not changed. */
 	bool guest, stale;
@@ -135,7 +135,7 @@ struct td_sim_sample {
 struct td_cluster_counts {
 	/* beside_starts: starts on a GPU that had a job. */
 	uint64_t events, starts, beside_starts, evictions, upgrades, moves, suspensions;
-	/* In GPU-seconds: work done again, and the costs of restarts, moves and repartitions. */
+	/* The costs in GPU-seconds: work done again, restarts, moves and repartitions. */
 	double lost_s, restart_s, move_s, repartition_s;
 	uint64_t repartitions, rounds; /* rounds: calls of td_sched.tune */
 	uint64_t swaps;                /* moves of jobs' memory beside services */

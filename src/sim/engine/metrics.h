@@ -29,9 +29,9 @@ enum td_metric {
 	TD_METRIC_WAIT_MEDIAN_S,
 	TD_METRIC_SLOWDOWN_MEAN, /* time since the first start over the time alone */
 	TD_METRIC_MAKESPAN_S,
-	TD_METRIC_SIMULATED_S,    /* from the first arrival to the end of the run */
+	TD_METRIC_SIMULATED_S,    /* time from the first arrival to the end of the run */
 	TD_METRIC_BUSY_PERCENT,   /* part of the GPU time from the first arrival to the end */
-	TD_METRIC_SHARED_PERCENT, /* the same with several jobs on the GPU */
+	TD_METRIC_SHARED_PERCENT, /* part of the GPU time with several jobs on the GPU */
 	TD_METRIC_WORK_PERCENT,   /* kept progress of the jobs over GPU time */
 	TD_METRIC_EVICTIONS,
 	TD_METRIC_EVICTED_PERCENT, /* part of the jobs that were evicted at least once */

@@ -29,7 +29,8 @@ struct td_err;
  */
 #define TD_ZOO_PROFILED 5u
 /*
- * One kind more than tasks: a notebook, which hardly uses its GPU. It is made up and from no table.
+ * There is one kind more than tasks: a notebook, which hardly uses its GPU. It is made up, from no
+ * table.
  */
 #define TD_ZOO_NOTEBOOK 9u
 #define TD_ZOO_KINDS    10u

@@ -138,7 +138,7 @@ static double least_span(const struct td_sim_job *jobs, double pair_sum)
 /* The inputs of the bounds. */
 struct bounds {
 	struct td_profiles free;       /* the kinds of jobs if they did not slow each other down */
-	struct td_guest_room rooms[2]; /* for the fitted model and for proportional sharing */
+	struct td_guest_room rooms[2]; /* one for the fitted model, one for proportional sharing */
 	double pair_sum, guest_speed;
 };
 

@@ -53,7 +53,7 @@ struct ratios {
 struct gains {
 	double ours[TD_ANTMAN_SEEDS_MAX], most[TD_ANTMAN_SEEDS_MAX], pair_sum[TD_ANTMAN_SEEDS_MAX],
 		varied[VARIATIONS][TD_ANTMAN_SEEDS_MAX];
-	bool in_guard[TD_ANTMAN_SEEDS_MAX]; /* for mean JCT: guaranteed jobs are within their 5 % */
+	bool in_guard[TD_ANTMAN_SEEDS_MAX]; /* guaranteed jobs are within their 5 % of mean JCT */
 };
 
 static enum td_variant variant_of(const struct td_antman_setting *setting)

@@ -145,7 +145,8 @@ struct range {
 struct said {
 	struct range without_room, stacked_over, stacked, stacked_unsliced, unsliced, in_place,
 		own_pages, in_place_over[2], truth_over;
-	struct range other_stacked; /* for settings in which applications run for a shorter time */
+	/* The range for settings in which applications run for a shorter time. */
+	struct range other_stacked;
 	uint32_t settings, in_range,
 		others; /* in_range: settings with managed memory in which Fig. 19's range is met */
 };

@@ -47,7 +47,7 @@ static const char *const world_names[WORLDS] = {"kind", "fitted", "harsh"};
 static const struct source {
 	const char *name, *file;
 	double from_s, to_s;
-	uint32_t gpus_max; /* most GPUs of a job */
+	uint32_t gpus_max; /* maximum number of GPUs of a job */
 } sources[] = {
 	{"Philly", "jobs_philly.csv.gz", 20 * 86400., 100 * 86400., 8},
 	{"Helios", "jobs_helios_venus_2vc.csv.gz", 0, INFINITY, 32},

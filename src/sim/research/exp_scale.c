@@ -107,7 +107,7 @@ static int run_big(void *arg, uint32_t index, void *ret, struct td_err *err)
 	int r;
 
 	sched.guards &= index != UNGUARDED;
-	if (!index) { /* of the runs at the same time this one ends last */
+	if (!index) { /* this run is the last to end of those at the same time */
 		options.progress = td_progress_put;
 		options.progress_arg = &progress;
 	}

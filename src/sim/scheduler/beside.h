@@ -59,8 +59,9 @@ struct td_beside_company {
 
 struct td_beside {
 	enum td_beside_variant variant;
-	bool exact;         /* true: Mudi knows the curves of all pairs exactly */
-	uint32_t tasks_max; /* most tasks beside a service; only Mudi has more than one */
+	bool exact; /* true: Mudi knows the curves of all pairs exactly */
+	/* Maximum number of tasks beside a service; only Mudi has more than one. */
+	uint32_t tasks_max;
 	struct td_beside_company *companies;
 	uint32_t company_count, companies_max;
 	struct td_beside_sampled *sampled; /* Mudi's samples for each kind of service and company */
@@ -88,7 +89,7 @@ struct td_beside {
 	struct td_selector_device *devices;
 	double *gpu_scores;
 	uint32_t *place;
-	/* For the matching. */
+	/* The memory of the matching. */
 	void *memory;
 	size_t bytes;
 	float *weights;
@@ -120,19 +121,22 @@ bool td_beside_start(struct td_cluster *cluster, uint32_t index, uint32_t found)
 /* Starts a job on GPUs that the variant's rule chooses. Returns false if there are none. */
 bool td_beside_place(struct td_cluster *cluster, uint32_t index);
 
-/* In beside_baselines.c: set the split of one service with a job, like td_sched.tune. */
+/*
+ * beside_baselines.c has these functions. They set the split of one service with a job, like
+ * td_sched.tune.
+ */
 bool td_beside_tune_gslice(struct td_beside_service *own, const struct td_service_kind *kind,
 	struct td_service *service, uint32_t round);
 void td_beside_tune_gpulets(const struct td_cluster *cluster, struct td_service *service);
 uint32_t td_beside_choose_optimum(struct td_cluster *cluster, uint32_t profile);
 void td_beside_tune_optimum(struct td_cluster *cluster, uint32_t index, uint32_t profile);
 
-/* In beside_muxflow.c. */
+/* beside_muxflow.c has these functions. */
 void td_beside_decide_muxflow(struct td_cluster *cluster);
 void td_beside_tune_muxflow(const struct td_cluster *cluster, struct td_beside_service *own,
 	uint32_t index, double demand);
 
-/* In beside_company.c. */
+/* --- beside_company.c --- */
 /*
  * Returns the company of the tasks on a GPU, plus one task of kind `newcomer` unless that is
  * TD_BESIDE_NOBODY.
@@ -142,7 +146,7 @@ uint32_t td_beside_company_of(struct td_cluster *cluster, uint32_t gpu, uint32_t
 uint32_t td_beside_companies_max(uint32_t kinds, uint32_t tasks);
 void td_beside_companies_init(struct td_cluster *cluster);
 
-/* In beside_mudi.c. */
+/* beside_mudi.c has these functions. */
 void td_beside_decide_mudi(struct td_cluster *cluster);
 uint32_t td_beside_choose_mudi(struct td_cluster *cluster, uint32_t profile);
 bool td_beside_tune_mudi(

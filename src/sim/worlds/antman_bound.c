@@ -137,7 +137,8 @@ struct fluid {
 	const struct td_sim_job *jobs;
 	uint32_t count, gpus;
 	const struct td_guest_room *room;
-	struct change *changes; /* of the capacity for other jobs; two for each guaranteed job */
+	/* Changes of the capacity for other jobs; two for each guaranteed job. */
+	struct change *changes;
 	uint32_t change_count;
 	double *left; /* work that is left of each job, as size */
 	bool all;     /* true: all jobs are in the fluid; false: only jobs without a guarantee */

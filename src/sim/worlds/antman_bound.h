@@ -39,8 +39,9 @@
 #include "sim/engine/cluster.h"
 
 struct td_guest_room {
-	double weight[TD_PROFILES_MAX]; /* by kind: the least GPU time for a second of its work */
-	/* By kind of a guaranteed job: GPU time per second that it leaves to guests. */
+	/* Per kind: the smallest GPU time for a second of its work. */
+	double weight[TD_PROFILES_MAX];
+	/* per kind of a guaranteed job: GPU time per second that it leaves to guests */
 	double beside[TD_PROFILES_MAX];
 };
 

@@ -10,10 +10,11 @@
 #include "policy/system/dcuda.h"
 
 #define STEP_S      0.1
-#define MIGRATION_S 0.1        /* the paper: "less than 100 ms" */
-#define THRASH      5.2        /* from Fig. 3: 1.5 times as long at 112 % */
-#define EXACT_APPS  12         /* most applications for an exact search; more would take too long */
-#define NOWHERE     UINT32_MAX /* GPU of an application that waits */
+#define MIGRATION_S 0.1 /* the paper: "less than 100 ms" */
+#define THRASH      5.2 /* from Fig. 3: 1.5 times as long at 112 % */
+/* Maximum number of applications for an exact search; more would take too long. */
+#define EXACT_APPS 12
+#define NOWHERE    UINT32_MAX /* GPU of an application that waits */
 
 struct machine {
 	struct td_dcuda_how how;

@@ -77,7 +77,7 @@ struct td_mudi_outcome {
 	/* Part of the services' time in which P99 exceeded the objective, in %. */
 	double late[TD_MUDI_ALL];
 	double late_s[TD_MUDI_ALL],
-		/* In seconds of a service, and as part of the time with tasks, in %. */
+		/* in seconds of a service; as a part of the time with tasks, in % */
 		late_beside[TD_MUDI_ALL];
 	double together[TD_MUDI_ALL]; /* mean number of tasks on a GPU that has any */
 	double makespan_s[TD_MUDI_ALL];

@@ -6,7 +6,7 @@
 #define PPM TD_DUTY_PPM
 /* A duty that would fail if raised is kept for at most this many steps of the job. */
 #define HOLD_STEPS_MAX 1280
-/* One pause in the steps that make the baseline is left empty for this many step times at most. */
+/* A pause in the steps that make the baseline is left empty for up to this many step times. */
 #define FIRST_PAUSE 4
 /*
  * How many steps of a unit have their pauses left empty: enough for a baseline of the longest
@@ -29,7 +29,10 @@
  * are taken to have grown.
  */
 #define ABOVE_ROUNDS 2
-/* Where only the mean of n rounds was too long, the duty is held for this many times n rounds. */
+/*
+ * If the mean of n rounds was too long but no single round was, the duty is held for n times this
+ * many rounds.
+ */
 #define HOLD_FOR_ROUNDS 2
 
 const struct td_duty_params td_duty_default = TD_DUTY_DEFAULT;
@@ -190,7 +193,7 @@ static uint64_t uncertainty_ns(const struct td_duty *duty)
 
 /*
  * Returns the limit for the median of rounds in the long run. Single steps are longer than the
- * median, and 99 of 100 are to be within the slack. Where the steps' own noise uses that up, the
+ * median, and 99 of 100 have to be within the slack. Where the steps' own noise uses that up, the
  * limit is a third of the slack. A fifth is left for the cost of the floor, which the baseline
  * holds.
  */
@@ -368,7 +371,7 @@ static void learn_noise(struct td_duty *duty, uint64_t noise)
 
 /*
  * Tells whether the round's median is certain enough; otherwise the round gets longer. The first
- * round makes the baseline, against which all is measured: it is to be as certain as one round can
+ * round makes the baseline, against which all is measured: it has to be as certain as one round can
  * make it, up to a sixteenth of the slack.
  */
 static bool is_certain(struct td_duty *duty, const struct td_duty_params *params)

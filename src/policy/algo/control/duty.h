@@ -90,7 +90,7 @@ enum td_duty_phase {
 
 struct td_duty_params {
 	uint32_t floor_ppm; /* the lowest duty; more than 0 */
-	uint32_t step_ppm;  /* by how much the duty rises at a time */
+	uint32_t step_ppm;  /* size of a step by which the duty rises */
 	uint32_t slack_ppm; /* how much longer than the baseline a step may be */
 	uint32_t
 		/*

@@ -84,7 +84,8 @@ const struct td_duty_unit *td_duty_find_level(
 	const struct td_duty *duty, const struct td_duty_params *params, uint64_t step_ns);
 
 /*
- * Tells whether the job returned to the level so often that no round at the floor has to prove it.
+ * Tells whether the job has returned to the level often enough that no round at the floor is needed
+ * to confirm it.
  */
 bool td_duty_is_trusted(const struct td_duty_unit *level);
 

@@ -47,7 +47,7 @@ struct td_memory_trial_job {
 };
 
 struct td_memory_trial_params {
-	uint64_t chunk_min_bytes; /* more than 0 */
+	uint64_t chunk_min_bytes; /* the trials end when the chunk is smaller; more than 0 */
 	double margin;            /* part of the aggregate that a move must gain; more than 0 */
 };
 

@@ -53,7 +53,7 @@ int td_slo_smallest_share(
 bool td_slo_must_retune(double tuned_rate_per_s, double rate_per_s);
 
 struct td_dynamic_sm {
-	uint32_t floor_ppm, ceiling_ppm; /* least and most for offline work */
+	uint32_t floor_ppm, ceiling_ppm; /* bounds of the offline work's share */
 	uint32_t reserve_ppm;            /* kept free for bursts of the online workload */
 	uint32_t grain_ppm;              /* step of the share: MPS gives whole percents, 10,000 */
 };
