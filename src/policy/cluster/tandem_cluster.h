@@ -24,12 +24,13 @@
  * run, its observed speeds count (td_tandem_cluster_observe), and those of several pairs add up:
  * 1/s = max(1, the use of the job and of those never seen beside it) + sum (1/s_pair - 1).
  *
- * Room. The room beside a service is told, and speeds there are observed, relative to a company
- * never seen. A room told smaller once a guest is in it would make empty GPUs always look better.
- * What a service leaves changes with its load, so the best GPU of this minute may not be that of
- * the next. A job that starts has nothing to lose and goes by the room of now. A job that moves
- * goes by the room's mean over window_ns, weighted by age. So a load curve with a period of at most
- * half the window moves nobody by itself, however much it swings.
+ * Room. The scheduler is told the room beside a service: the part of the GPU that the service would
+ * leave to jobs never observed. Speeds beside the service are relative to this room. It does not
+ * depend on the present guests, or GPUs with guests would always look worse than empty ones. What a
+ * service leaves changes with its load, so the best GPU of this minute may not be that of the next.
+ * A job that starts has nothing to lose and goes by the room of now. A job that moves goes by the
+ * room's mean over window_ns, weighted by age. So a load curve with a period of at most half the
+ * window moves nobody by itself, however much it swings.
  *
  * Price. A move costs a guest move_ns of work, and all times here are multiples of it: a guest
  * stays for five move_ns at least, and GPUs are compared over ten. A move has to gain its price

@@ -1,9 +1,10 @@
 /*
- * antman-trace: AntMan's jobs and profiles are not public. Instead: Philly's days 20-99, jobs of at
- * most 8 GPUs, at least 60 s, at most 6 h, 800 in order for each seed, on 64 GPUs, with arrivals
- * stretched to offered loads. Half of the jobs are guaranteed, half without quota, at random as in
- * the paper. Kinds are the nearest of Gavel's jobs, mixed as in Table 3. Host memory costs half of
- * the jobs 0.37 and half 15 per unit on the host, the two ends of the paper's Fig. 10.
+ * The experiment antman-trace. AntMan's jobs and profiles are not public, so the jobs are those of
+ * Philly's days 20-99 with at most 8 GPUs and from 60 s to 6 h. Each seed has 800 of them, in
+ * order, on 64 GPUs, and their arrivals are stretched to offered loads. Half of the jobs are
+ * guaranteed, half without quota, at random as in the paper. Kinds are the nearest of Gavel's jobs,
+ * mixed as in Table 3. Host memory costs half of the jobs 0.37 and half 15 per unit on the host,
+ * the two ends of the paper's Fig. 10.
  */
 #include <errno.h>
 #include <limits.h>

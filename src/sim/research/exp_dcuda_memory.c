@@ -1,8 +1,9 @@
 /*
  * The experiment dcuda-memory runs 35 applications with 217 GB together on the four GPUs of
- * dcuda_machine.h, of 12 GB each. Thrashing is calibrated on Fig. 3. Their demand of the cores is
- * not in the paper and is swept. It runs by proportional sharing and, with the data, by the fitted
- * model, where all are like the P100 job whose use of a GPU is nearest to that demand.
+ * dcuda_machine.h, of 12 GB each. Thrashing is calibrated on Fig. 3. Their demand for cores is not
+ * in the paper, so several values are run. Contention is proportional sharing and, with the data,
+ * the fitted model, in which all applications are like the P100 job whose use of a GPU is nearest
+ * to that demand.
  */
 #include <errno.h>
 #include <math.h>

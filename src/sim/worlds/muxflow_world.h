@@ -1,16 +1,16 @@
 /*
  * The world of MuxFlow's experiments: 1,000 GPUs with a service each, offline jobs beside them.
  *
- * MuxFlow's online models, request curves and T4 pairs are not public. Services: three of Kairos'
- * models on a T4, requests of a batch of 100, 20 to 190 a second as a cosine over the day with a
- * phase for each service. Offline: jobs of a Philly VC, one GPU each, 10 min to 12 h, repeated to
- * 7,200 GPU hours, arrivals folded into 12 h; ResNet-50, ResNet-18, CycleGAN, Transformer. The node
- * is stepped every five minutes.
+ * MuxFlow's online models, request curves and T4 pairs are not public. So the services are three of
+ * Kairos' models on a T4. Each gets 20 to 190 requests of a batch of 100 per second, as a cosine
+ * over the day with a phase of its own. Offline jobs are those of a Philly virtual cluster with one
+ * GPU and 10 min to 12 h, repeated to 7,200 GPU hours, with arrivals folded into 12 h. Their models
+ * are ResNet-50, ResNet-18, CycleGAN and Transformer. The cluster is stepped every five minutes.
  *
- * Truth. Services press and suffer as Gavel's Recommendation jobs do (P100 fit), in the part of the
- * time in which they are busy. Offline jobs follow alpha + beta / x with alpha 0.63, the median of
- * MISO's curves. Time-sharing: while both want the GPU each has half of it; by priority the service
- * has three quarters. A service's latency is an M/D/1 queue's mean.
+ * Truth. Services have the contention of Gavel's Recommendation jobs (P100 fit) while they are
+ * busy. Offline jobs follow alpha + beta / x with alpha 0.63, the median of MISO's curves.
+ * Time-sharing: while both want the GPU each has half of it; by priority the service has three
+ * quarters. A service's latency is an M/D/1 queue's mean.
  *
  * The predictor is trained on 2,000 samples of this cluster's kinds with 5 % noise on its inputs
  * (the features are a profile's, not the truth's numbers), for one contention variant each. It
