@@ -43,7 +43,8 @@ int td_check_optarg(char *const *argv, struct td_err *err)
 	if (!optarg || strcmp(optarg, "--"))
 		return 0;
 	option = argv[optind - 1] == optarg ? argv[optind - 2] : argv[optind - 1];
-	return td_err_set(err, -EINVAL, "\"%.64s\" needs a value: \"--\" ends the options", option);
+	return td_err_set(err, -EINVAL,
+		"\"%.64s\" needs a value, and \"--\" is none: it ends the options", option);
 }
 
 /*
@@ -126,7 +127,7 @@ int td_output_end(const char *program, int status, int failed)
 	}
 	if (!lost)
 		return status;
-	fprintf(stderr, "%s: what it printed could not all be written%s%s\n", program,
+	fprintf(stderr, "%s: its output could not be written completely%s%s\n", program,
 		reason ? ": " : "", reason ? strerror(reason) : "");
 	return status ? status : failed;
 }

@@ -352,13 +352,14 @@ static void take_control(struct td_mpsd *mps, uint64_t now_ns)
 	struct td_mps_place place;
 
 	if (!td_mps_look(mps->directory, &place) || !place.alive) {
-		fail(mps, now_ns, "it has started, and is gone again: see control.log");
+		fail(mps, now_ns,
+			"the control daemon has started and ended again: see control.log");
 		return;
 	}
 	mps->control_fd = open_pidfd(place.pid);
 	if (mps->control_fd < 0 || watch(mps, mps->control_fd)) {
 		close_fd(&mps->control_fd);
-		fail(mps, now_ns, "its process cannot be watched");
+		fail(mps, now_ns, "the process of the control daemon cannot be watched");
 		return;
 	}
 	mps->control = place.pid;
@@ -461,7 +462,7 @@ static void finish(
 		if (good)
 			take_control(mps, now_ns);
 		else
-			fail(mps, now_ns, *text ? text : "it ended at once");
+			fail(mps, now_ns, *text ? text : "the control daemon ended at once");
 		break;
 	case TD_MPS_LIST:
 		take_server(mps, good ? td_mps_parse_list(text) : 0, now_ns);

@@ -131,8 +131,10 @@ static int learn_models(const struct table *table, const struct td_learn_options
 
 		if (r == -EINVAL)
 			return td_err_set(err, r,
-				"%u curves are too few: models are judged by neighbours left out, "
-				"so two neighbours and two batches are needed",
+				"%u curves are too few: expected two neighbours and two batches at "
+				"least, "
+				"because a model is judged by a neighbour that it was not trained "
+				"with",
 				table->count);
 		if (r)
 			return td_err_set(err, r, "%s", strerror(-r));

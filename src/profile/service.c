@@ -139,7 +139,9 @@ static int read_models(const char *bytes, size_t size, const uint64_t *words,
 		bytes += part;
 		size -= (size_t)part;
 	}
-	return size ? td_err_set(err, -EINVAL, "%zu bytes follow its models", size) : 0;
+	return size ? td_err_set(err, -EINVAL, "it has %zu bytes behind its models: expected none",
+			      size)
+		    : 0;
 }
 
 int td_service_profile_from_bytes(
@@ -150,10 +152,10 @@ int td_service_profile_from_bytes(
 	int r;
 
 	if (size < HEADER_BYTES)
-		return td_err_set(err, -EINVAL, "it is no profile of a service");
+		return td_err_set(err, -EINVAL, "it is not a profile of a service");
 	memcpy(words, bytes, sizeof(words));
 	if ((le64toh(words[W_MAGIC]) & ~0xffffull) != MAGIC)
-		return td_err_set(err, -EINVAL, "it is no profile of a service");
+		return td_err_set(err, -EINVAL, "it is not a profile of a service");
 	if (le64toh(words[W_MAGIC]) != (MAGIC | VERSION))
 		return td_err_set(err, -EINVAL, "it has version %u: expected %u",
 			(unsigned)(le64toh(words[W_MAGIC]) & 0xffff), VERSION);
@@ -161,7 +163,8 @@ int td_service_profile_from_bytes(
 	profile.curve_count = le64toh(words[W_CURVES]);
 	read_errors(words, &profile);
 	if (!memchr(profile.gpu, 0, sizeof(profile.gpu)) || !read_batches(words, &profile))
-		return td_err_set(err, -EINVAL, "its GPU or its batches are damaged");
+		return td_err_set(err, -EINVAL,
+			"the name of the GPU or the range of batches in it is not valid");
 	r = read_models(
 		(const char *)bytes + HEADER_BYTES, size - HEADER_BYTES, words, &profile, err);
 	if (r)
@@ -181,7 +184,7 @@ static int read_all(int fd, char **ret_bytes, size_t *ret_size, struct td_err *e
 	if (fstat(fd, &st) < 0)
 		return td_err_set(err, -errno, "%s", strerror(errno));
 	if (!S_ISREG(st.st_mode))
-		return td_err_set(err, -EINVAL, "it is no regular file");
+		return td_err_set(err, -EINVAL, "it is not a regular file");
 	if (st.st_size > (off_t)TD_PROFILE_BYTES_MAX)
 		return td_err_set(err, -EFBIG, "it has more than %u bytes", TD_PROFILE_BYTES_MAX);
 	bytes = malloc((size_t)st.st_size + 1);

@@ -493,7 +493,7 @@ def what_cannot_be_written_is_said_and_ends_with_an_error():
                 name = os.path.basename(program)
                 assert (done.returncode == status
                         and done.stderr
-                        == f"{name}: what it printed could not all be written: No space left on "
+                        == f"{name}: its output could not be written completely: No space left on "
                         "device\n"), (program, words, done)
         # A check that has failed stays one.
         done = into(world, "/dev/full", TANDEM, "doctor", "/nowhere")

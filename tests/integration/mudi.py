@@ -86,7 +86,7 @@ def a_profile_lets_it_decide_and_the_batch_follows_the_objective():
         assert refused.returncode == 125 and "profile of a service" in refused.stderr, refused
         assert world.tandem("set", f"profiles={world.profiles}").returncode == 0
         assert not world.lacks()
-        assert ['"bad.profile" cannot be used: it is no profile of a service'] == [
+        assert ['"bad.profile" cannot be used: it is not a profile of a service'] == [
             e["detail"] for e in world.events("profile")]
         assert world.tandem("set", "policy=mudi").returncode == 0
         with world.service(CUDA_MPS_ACTIVE_THREAD_PERCENTAGE="60"):

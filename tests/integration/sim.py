@@ -302,7 +302,7 @@ def a_signal_leaves_what_is_done(folder):
     os.close(master)
     assert sim.returncode == 130, (sim.returncode, shown)
     assert re.search(rb"\rgandiva +[#.]{30} +\d+ %", shown), shown[:300]
-    assert b"stopped: what there is covers the time until then" in shown, shown[-300:]
+    assert b"stopped by a signal: the results cover the time until then" in shown, shown[-300:]
     with open(f"{folder}/out/summary.json") as f:
         summary = json.load(f)
     first = summary["policies"][0]
@@ -349,8 +349,9 @@ def experiments_write_rows(folder):
         page = f.read()
     assert "| nvshare-table2 | 19 | | | 3 | 4 |" in page and "INCOMPLETE" not in page, page[:600]
     done = call("experiment", "all", "--quick", "--out", folder, timeout=720)
-    needing = ("not run, as they need --data DIR: antman-table2, antman-trace, dcuda, muxflow-sim, "
-               "muxflow-ablation, muxflow-predictor, mudi-sim, mixed, queues, scale, alibaba")
+    needing = ("these experiments need --data DIR and were not run: antman-table2, antman-trace, "
+               "dcuda, muxflow-sim, muxflow-ablation, muxflow-predictor, mudi-sim, mixed, queues, "
+               "scale, alibaba")
     assert done.returncode == 2 and done.stderr.splitlines()[-1] == f"tandem-sim: {needing}", done
     with open(f"{folder}/result.json") as f:
         assert {row["experiment"] for row in json.load(f)} == {"nvshare-table2", "dcuda-memory"}
@@ -417,7 +418,7 @@ def what_cannot_be_printed_is_said(_):
                                   timeout=180)
         assert (done.returncode == 2
                 and done.stderr
-                == "tandem-sim: what it printed could not all be written: No space left on "
+                == "tandem-sim: its output could not be written completely: No space left on "
                 "device\n"), (arguments, done)
 
 
@@ -427,7 +428,7 @@ def a_report_that_fit_model_cannot_print_is_said(_):
                               timeout=180)
     assert (done.returncode == 2
             and done.stderr
-            == "fit-model: what it printed could not all be written: No space left on "
+            == "fit-model: its output could not be written completely: No space left on "
             "device\n"), done
 
 
@@ -456,10 +457,11 @@ def wrong_usage_is_told(_):
                             ([*RUN, "--skip-bad=1"], '"--skip-bad=1" takes no value'),
                             ([*RUN, "--seed"], '"--seed" needs a value'),
                             (["experiment", "--seeds", "99", "scale"], '--seeds: "99"'),
-                            ([*RUN, "--gpu", "k80"], '"k80" has no effect: expected --profiles'),
+                            ([*RUN, "--gpu", "k80"], '"k80" has no effect without --profiles'),
                             ([*RUN, "--contention", "none"], '"none" is not a contention model'),
                             (["run", "--trace", "/nonexistent", "--cluster", "x"],
-                             "/nonexistent: No such file"), (["experiment"], "which experiment?"),
+                             "/nonexistent: No such file"),
+                            (["experiment"], "the name of an experiment is needed"),
                             (["experiment", "antman-tables"], "is not an experiment"),
                             (["experiment", "mixed"], "mixed needs --data DIR")):
         done = call(*arguments)

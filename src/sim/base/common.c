@@ -95,7 +95,8 @@ static int make_dir(const char *path, struct td_err *err)
 	char copy[PATH_MAX];
 
 	if (snprintf(copy, sizeof(copy), "%s", path) >= (int)sizeof(copy) || !*path)
-		return td_err_set(err, -ENAMETOOLONG, "\"%.64s\" is not a folder's name", path);
+		return td_err_set(err, -ENAMETOOLONG,
+			"\"%.64s\" is not a folder's name: it is empty or too long", path);
 	for (char *p = copy + 1;; p++) {
 		char kept = *p;
 
@@ -123,7 +124,8 @@ int td_sim_try_dir(const char *path, struct td_err *err)
 	if (r)
 		return r;
 	if (snprintf(probe, sizeof(probe), "%s/.tandem-sim.XXXXXX", path) >= (int)sizeof(probe))
-		return td_err_set(err, -ENAMETOOLONG, "\"%.64s\" is not a folder's name", path);
+		return td_err_set(err, -ENAMETOOLONG,
+			"\"%.64s\" is not a folder's name: it is empty or too long", path);
 	fd = mkstemp(probe);
 	if (fd < 0)
 		return td_err_set(err, -errno, "%.160s: %s", path, strerror(errno));

@@ -55,7 +55,9 @@ static int cut(struct td_csv *csv, char **fields, uint32_t *ret_count, struct td
 		char *out = in;
 
 		if (count == TD_CSV_COLUMNS_MAX)
-			return td_csv_error(csv, err, "more than %d fields", TD_CSV_COLUMNS_MAX);
+			return td_csv_error(csv, err,
+				"the line has more than %d fields, which is the most allowed",
+				TD_CSV_COLUMNS_MAX);
 		fields[count++] = out;
 		if (*in == '"') {
 			in++;
@@ -118,10 +120,11 @@ static int read_header(struct td_csv *csv, struct td_err *err)
 		csv->at += 3;
 	skip_empty(csv);
 	if (csv->at >= csv->end)
-		return td_err_set(err, -EINVAL, "%.100s: empty: expected a header line", csv->name);
+		return td_err_set(err, -EINVAL, "%.100s: the file is empty: expected a header line",
+			csv->name);
 	if (memchr(csv->at, 0, (size_t)(csv->end - csv->at)))
-		return td_err_set(
-			err, -EINVAL, "%.100s: not text: expected CSV, or gzipped CSV", csv->name);
+		return td_err_set(err, -EINVAL,
+			"%.100s: the file is not text: expected CSV, or gzipped CSV", csv->name);
 	r = cut(csv, csv->columns, &csv->column_count, err);
 	return r ? r : refuse_twins(csv, err);
 }
@@ -180,8 +183,10 @@ static int slurp(source file, const char *path, char **ret, size_t *ret_length, 
 			char *larger;
 
 			if (room > TD_CSV_BYTES_MAX)
-				return td_err_set(err, -EFBIG, "%.100s: larger than %llu MiB", path,
-					TD_CSV_BYTES_MAX >> 20);
+				return td_err_set(err, -EFBIG,
+					"%.100s: the file is larger than %llu MiB, which is the "
+					"most allowed",
+					path, TD_CSV_BYTES_MAX >> 20);
 			room = room ? 2 * room : 4 * CHUNK;
 			larger = realloc(text, room);
 			if (!larger)
@@ -215,14 +220,15 @@ int td_csv_open(struct td_csv *csv, const char *path, struct td_err *err)
 	/* Only closing tells that a packed file ends too early: Z_BUF_ERROR. */
 	if (source_close(file) && !r) {
 		free(text);
-		r = td_err_set(err, -EIO, "%.160s: ends in the middle", path);
+		r = td_err_set(err, -EIO, "%.160s: the gzipped data end too early", path);
 	}
 	if (r)
 		return r;
 	if (length >= 2 && !memcmp(text, "\x1f\x8b", 2)) {
 		free(text);
 		return td_err_set(err, -ENOSYS,
-			"%.100s: gzipped, and this program was built without zlib: unpack it first",
+			"%.100s: the file is gzipped, and this program was built without zlib: "
+			"unpack it first",
 			path);
 	}
 	return begin_csv(csv, path, text, length, err);

@@ -106,7 +106,7 @@ static int judge(const struct board *board, uint32_t count, bool died, struct td
 	bool whole = true;
 
 	if (td_sim_stop)
-		return td_err_set(err, -EINTR, "stopped");
+		return td_err_set(err, -EINTR, "stopped by a signal");
 	for (uint32_t i = 0; i < count; i++) {
 		const struct task *task = &board->tasks[i];
 

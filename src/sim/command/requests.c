@@ -99,10 +99,11 @@ static int sort(struct requests *r, struct td_err *err)
 
 	r->service_count = r->all.names.count + 1;
 	if (!n)
-		return td_err_set(err, -EINVAL, "%.120s: no requests", r->path);
+		return td_err_set(err, -EINVAL, "%.120s: the file has no requests", r->path);
 	if (r->service_count > SERVICES_MAX)
-		return td_err_set(
-			err, -EINVAL, "%.120s: more than %u services", r->path, SERVICES_MAX - 1);
+		return td_err_set(err, -EINVAL,
+			"%.120s: the file has more than %u services, which is the most allowed",
+			r->path, SERVICES_MAX - 1);
 	r->starts = calloc(r->service_count + 2, sizeof(*r->starts));
 	r->arrivals = calloc(n, sizeof(*r->arrivals));
 	r->scratch = calloc(n, sizeof(*r->scratch));

@@ -47,7 +47,9 @@ static int add_policy(struct td_run *run, const char *name, size_t len, struct t
 		if (run->results[i].sched == sched)
 			return 0;
 	if (run->result_count == TD_RUN_POLICIES_MAX)
-		return td_err_set(err, -E2BIG, "more than %u policies", TD_RUN_POLICIES_MAX);
+		return td_err_set(err, -E2BIG,
+			"--policies has more than %u policies, which is the most allowed",
+			TD_RUN_POLICIES_MAX);
 	run->results[run->result_count++].sched = sched;
 	return 0;
 }
@@ -127,8 +129,8 @@ static int parse(int argc, char **argv, struct td_run *run, struct td_err *err)
 	if (!r && (!run->trace_path || !run->cluster_path))
 		return td_err_set(err, -EINVAL, "--trace FILE and --cluster FILE are needed");
 	if (!r && run->gpu && !run->profiles_path)
-		return td_err_set(err, -EINVAL,
-			"--gpu: \"%.64s\" has no effect: expected --profiles with it", run->gpu);
+		return td_err_set(err, -EINVAL, "--gpu: \"%.64s\" has no effect without --profiles",
+			run->gpu);
 	if (!run->gpu)
 		run->gpu = "p100";
 	return r ? r : add_policies(run, err);
@@ -267,7 +269,8 @@ int td_sim_run(int argc, char **argv)
 	else if (td_sim_stop)
 		status = TD_SIM_EXIT_STOPPED;
 	if (td_sim_stop)
-		fputs("tandem-sim: stopped: what there is covers the time until then\n", stderr);
+		fputs("tandem-sim: stopped by a signal: the results cover the time until then\n",
+			stderr);
 	for (uint32_t p = 0; p < TD_RUN_POLICIES_MAX; p++) {
 		free(run->results[p].jct_s);
 		free(run->results[p].jobs);

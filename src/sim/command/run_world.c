@@ -54,7 +54,7 @@ int td_run_make_jobs(struct td_run *run, struct td_err *err)
 
 	if (!run->trace.has_durations)
 		return td_err_set(err, -EINVAL,
-			"%.120s: no column duration_s: such a trace cannot be run",
+			"%.120s: there is no column duration_s, so the trace cannot be run",
 			run->trace_path);
 	for (uint32_t i = 0; i < run->trace.count; i++)
 		classes |= run->trace.jobs[i].class != TD_CLASS_BESTEFFORT;
@@ -86,8 +86,8 @@ int td_run_make_jobs(struct td_run *run, struct td_err *err)
 			return -EINVAL;
 	}
 	if (!run->job_count)
-		return td_err_set(
-			err, -EINVAL, "%.120s: no job that could be run", run->trace_path);
+		return td_err_set(err, -EINVAL, "%.120s: the trace has no job that can be run",
+			run->trace_path);
 	return 0;
 }
 

@@ -64,11 +64,12 @@ static int take_row(struct td_csv *csv, const int *at, struct td_pairs *pairs, s
 	if (r)
 		return r;
 	if (!(value[ALONE_A] > 0 && value[ALONE_B] > 0))
-		return td_csv_error(csv, err, "a speed alone of 0: expected more");
+		return td_csv_error(csv, err, "the speed alone is 0: expected more than 0");
 	a = add_job(pairs, td_csv_text(csv, at[JOB_A]), value[ALONE_A]);
 	b = add_job(pairs, td_csv_text(csv, at[JOB_B]), value[ALONE_B]);
 	if (a < 0 || b < 0 || pairs->pair_count == sizeof(pairs->pairs) / sizeof(pairs->pairs[0]))
-		return td_csv_error(csv, err, "more than %u jobs, or a name that is too long",
+		return td_csv_error(csv, err,
+			"the file has more than %u jobs, or this job's name is too long",
 			TD_PAIR_JOBS_MAX);
 	pairs->pairs[pairs->pair_count++] = (struct td_pair){.a = (uint32_t)a,
 		.b = (uint32_t)b,

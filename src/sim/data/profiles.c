@@ -57,7 +57,9 @@ int td_profiles_read(const char *path, const char *gpu, struct td_profiles *ret,
 		for (int c = 2; !r && c < 5; c++)
 			r = td_csv_number(&csv, at[c], 0, 1e6, &value[c], err);
 		if (!r && ret->count == TD_PROFILES_MAX)
-			r = td_csv_error(&csv, err, "more than %u jobs", TD_PROFILES_MAX);
+			r = td_csv_error(&csv, err,
+				"the file has more than %u jobs, which is the most allowed",
+				TD_PROFILES_MAX);
 		if (!r)
 			put(ret, td_csv_text(&csv, at[1]), value[2], value[3], value[4]);
 	}
@@ -82,7 +84,8 @@ int td_profiles_fit(const char *data, const char *gpu, struct td_profiles *ret, 
 		return r;
 	r = td_pairs_fit(pairs, NULL, numbers);
 	if (r)
-		return td_err_set(err, r, "the fit of %.100s failed", path);
+		return td_err_set(
+			err, r, "the contention model could not be fitted to %.100s", path);
 	ret->count = 0;
 	for (uint32_t j = 0; j < pairs->job_count; j++)
 		put(ret, pairs->jobs[j], numbers[j].g, numbers[j].p, numbers[j].h);

@@ -156,7 +156,7 @@ static int find_gavel_job(const struct td_profiles *gavel, const char *name,
 	int at = td_profiles_find(gavel, name);
 
 	if (at < 0)
-		return td_err_set(err, -ENOENT, "there is no profile of %s", name);
+		return td_err_set(err, -ENOENT, "there is no profile of the job %s", name);
 	*ret = gavel->profiles[at].contender;
 	ret->serial = TD_ZOO_SERIAL;
 	return 0;
@@ -205,8 +205,8 @@ static int make_service(const struct td_profiles *gavel, const struct table *tab
 	if (r)
 		return r;
 	if (!(table->most_per_s > 0))
-		return td_err_set(
-			err, -ENOENT, "there are no measurements of %s", services[s].name);
+		return td_err_set(err, -ENOENT, "there are no measurements of the service %s",
+			services[s].name);
 	snprintf(kind->name, sizeof(kind->name), "%s", services[s].name);
 	fit_batches(table, kind);
 	for (uint32_t t = 0; t < TD_ZOO_TASKS; t++)

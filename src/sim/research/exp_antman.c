@@ -112,7 +112,7 @@ static int run_sched(const struct td_profiles *profiles, const struct td_sched *
 		&cluster, &options, profiles, nodes, 8, 32ull << 30, jobs, JOBS, sched);
 
 	if (r)
-		return td_err_set(err, r, "%s cannot run the trace", sched->name);
+		return td_err_set(err, r, "the scheduler %s cannot run the trace", sched->name);
 	td_cluster_run(&cluster);
 	if (td_metrics_of(&cluster, ret_metrics, NULL))
 		r = td_err_set(err, -ENOMEM, "out of memory");

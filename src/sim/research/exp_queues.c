@@ -88,7 +88,7 @@ static int read_source(struct batch *batch, const char *data, uint32_t at, struc
 			batch->used[at][batch->used_count[at]++] = i;
 	}
 	if (batch->used_count[at] < JOBS)
-		return td_err_set(err, -EINVAL, "%s has too few jobs", path);
+		return td_err_set(err, -EINVAL, "%s: the trace has too few jobs", path);
 	return 0;
 }
 
@@ -166,13 +166,14 @@ static int run_task(void *arg, uint32_t index, void *ret, struct td_err *err)
 	for (uint32_t s = 0; s < SCHEDS; s++) {
 		if (td_cluster_init(&cluster, &options, &batch->profiles[world], nodes, 8, 0, jobs,
 			    JOBS, scheds[s]))
-			return td_err_set(err, -EINVAL, "%s cannot run this", scheds[s]->name);
+			return td_err_set(err, -EINVAL, "the scheduler %s cannot run the jobs",
+				scheds[s]->name);
 		td_cluster_run(&cluster);
 		if (td_metrics_of(&cluster, metrics, NULL))
 			return td_err_set(err, -ENOMEM, "out of memory");
 		if (metrics[TD_METRIC_DONE] < JOBS)
-			return td_err_set(err, -EIO, "%s leaves %.0f jobs undone", scheds[s]->name,
-				JOBS - metrics[TD_METRIC_DONE]);
+			return td_err_set(err, -EIO, "the scheduler %s did not finish %.0f jobs",
+				scheds[s]->name, JOBS - metrics[TD_METRIC_DONE]);
 		outcome->jct[s] = metrics[TD_METRIC_JCT_MEAN_S];
 		outcome->guaranteed[s] = metrics[TD_METRIC_GUARANTEED_JCT_MEAN_S];
 		outcome->wait_p99[s] = wait_p99(jobs);

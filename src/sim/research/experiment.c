@@ -289,7 +289,8 @@ static int run_named(struct td_experiment_run *run, const char *name, struct td_
 	if (!found)
 		return unknown(name, err);
 	if (!r && *skipped)
-		return td_err_set(err, -EINVAL, "not run, as they need --data DIR: %s", skipped);
+		return td_err_set(err, -EINVAL,
+			"these experiments need --data DIR and were not run: %s", skipped);
 	return r;
 }
 
@@ -305,12 +306,13 @@ static int write_report(
 		"seed%s each. A simulation, not a measurement.\n\n",
 		run->quick ? " `--quick`" : "", run->seeds, run->seeds > 1 ? "s" : "");
 	fprintf(out,
-		"95 %% interval: of the median of ratios or differences that are paired by seed, "
-		"by bootstrap (%u resamples, percentiles). \"Better\" and \"loss\" are said of "
-		"tandem only where it excludes no difference.%s\n\n",
+		"The 95 %% interval is that of the median of ratios or differences that are "
+		"paired by seed, by bootstrap (%u resamples, percentiles). Verdicts on tandem "
+		"are \"better\" and \"loss\" only if the interval excludes that there is no "
+		"difference.%s\n\n",
 		TD_BOOTSTRAP_RESAMPLES,
 		run->seeds < TD_BOOTSTRAP_LEAST
-			? " These are too few seeds for any: nothing is called better here."
+			? " There are too few seeds for an interval, so no row is called better."
 			: "");
 	if (*run->cut)
 		fprintf(out, "**INCOMPLETE: %s. These are the rows that were done.**\n\n",
@@ -403,12 +405,14 @@ int td_sim_experiment(int argc, char **argv)
 	run.seeds = seeds ? (uint32_t)seeds : run.quick ? 1 : 15;
 	run.jobs = jobs ? (uint32_t)jobs : td_workers_default();
 	if (!r && optind + 1 != argc)
-		return td_sim_fail("which experiment? see tandem-sim experiment --list");
+		return td_sim_fail(
+			"the name of an experiment is needed: see tandem-sim experiment --list");
 	td_sim_catch();
 	r = r ? r : execute(&run, argv[optind], dir, &err);
 	free(run.rows);
 	if (td_sim_stop) {
-		fputs("tandem-sim: stopped: what there is are the rows that were done\n", stderr);
+		fputs("tandem-sim: stopped by a signal: the report has the rows done until then\n",
+			stderr);
 		return TD_SIM_EXIT_STOPPED;
 	}
 	return r ? td_sim_fail("%s", err.msg) : 0;

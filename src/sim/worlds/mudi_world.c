@@ -43,7 +43,8 @@ int td_mudi_pools(struct td_mudi_world *w, struct td_err *err)
 	}
 	for (int c = 0; c < TD_MUDI_CLASSES; c++)
 		if (!w->pool_counts[c])
-			return td_err_set(err, -ENOENT, "the trace has no jobs of class %d", c);
+			return td_err_set(err, -ENOENT,
+				"the trace has no jobs of one GPU in duration class %d", c);
 	return 0;
 }
 
@@ -197,8 +198,8 @@ static int simulate(struct td_mudi_world *w, const struct td_mudi_setting *setti
 		setting->memory ? (uint64_t)GPU_GIB << 30 : 0, w->tasks, w->task_count,
 		scheds[policy]);
 	if (r)
-		return td_err_set(
-			err, r, "%s cannot run this: %s", scheds[policy]->name, strerror(-r));
+		return td_err_set(err, r, "the scheduler %s cannot run the jobs: %s",
+			scheds[policy]->name, strerror(-r));
 	td_cluster_run(&w->cluster);
 	for (uint32_t i = 0; i < w->task_count; i++) {
 		uint64_t end =

@@ -61,7 +61,7 @@ int td_mux_read_kinds(struct td_mux_world *w, const char *data, struct td_err *e
 			i < TD_MUX_SERVICES ? &w->services[i] : &w->offline[i - TD_MUX_SERVICES];
 
 		if (at < 0)
-			return td_err_set(err, -ENOENT, "there is no profile of %s", name);
+			return td_err_set(err, -ENOENT, "there is no profile of the job %s", name);
 		*kind = profiles->profiles[at].contender;
 		kind->serial = SERIAL;
 		*(i < TD_MUX_SERVICES ? &w->told_services[i]
@@ -92,7 +92,8 @@ int td_mux_make_jobs(struct td_mux_world *w, const struct td_trace *trace, const
 			found[n++] = i;
 	}
 	if (!n)
-		return td_err_set(err, -ENOENT, "the trace has no such jobs of %s", vc);
+		return td_err_set(err, -ENOENT,
+			"the trace has no suitable jobs of the virtual cluster %s", vc);
 	for (w->count = 0; work < WORK_S && w->count < TD_MUX_JOBS_MAX; w->count++) {
 		const struct td_trace_job *from = &trace->jobs[found[td_random_below(&seed, n)]];
 

@@ -76,7 +76,7 @@ TEST(what_is_wrong_is_said)
 	size_t size;
 
 	CHECK_EQ(parse("text", 4, &read), -EINVAL);
-	CHECK(strstr(err.msg, "no profile"));
+	CHECK(strstr(err.msg, "not a profile"));
 	CHECK_EQ(td_service_profile_to_bytes(&made, &written, &size), 0);
 	bytes = written;
 	CHECK_EQ(parse(bytes, size - 8, &read), -EINVAL);

@@ -80,7 +80,7 @@ TEST(good_files_are_read_and_bad_ones_are_reported_once)
 	td_profiles_open(&profiles, folder);
 	CHECK_EQ(profiles.good_count, 1);
 	CHECK_EQ(reports, 1);
-	CHECK(strstr(last, "\"bad.profile\" cannot be used: it is no profile"));
+	CHECK(strstr(last, "\"bad.profile\" cannot be used: it is not a profile"));
 	CHECK(!td_profiles_take(&profiles, "bad") && !td_profiles_take(&profiles, "none"));
 	CHECK(!td_profiles_take(&profiles, "../api") && reports == 1);
 	entry = td_profiles_take(&profiles, "api");
