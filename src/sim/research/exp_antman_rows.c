@@ -409,16 +409,15 @@ static void count_worse(const struct td_antman_outcome *outcome, struct tally *t
 static void put_bounds(FILE *out, const struct tally *tally)
 {
 	fprintf(out,
-		"A row is bounded when each seed that loses is forbidden by a bound of that very "
-		"seed, and a bound is what nobody can exceed who serves guaranteed jobs in order "
-		"of "
-		"arrival, with all durations known, moves at no cost and no limits of memory "
-		"(src/sim/worlds/antman_bound.h has the proof; of makespans it is of those who "
-		"keep "
-		"the guard, too). What AntMan's own rules come to in other worlds is no bound: "
-		"Algorithm 1 places by what it sees, and in %u of %u runs of a world in which "
-		"nobody is slower than in the measured one, whoever is together, the mean "
-		"completion time is longer. Nor is the pair sum, a mean of the mix.\n\n",
+		"A row is bounded if each of its lost seeds is forbidden by a bound of that "
+		"very seed. A bound holds for every policy that serves guaranteed jobs in order "
+		"of arrival, even if it knows all durations, moves jobs at no cost and has no "
+		"limits of memory. (src/sim/worlds/antman_bound.h has the proof. The bound of "
+		"makespans holds only for policies that keep the guard, too.) AntMan's own "
+		"results in other worlds are no bound, because Algorithm 1 places by what it "
+		"sees. In %u of %u runs of a world in which no job is slower than in the "
+		"measured one beside the same jobs, the mean completion time is longer. The "
+		"pair sum is no bound either, because it is a mean of the mix.\n\n",
 		tally->worse, tally->worlds);
 }
 
@@ -427,22 +426,22 @@ static void put_why(FILE *out, const struct tally *tally, double pair_sum, doubl
 	uint32_t open = tally->lost - tally->forbidden;
 
 	fprintf(out,
-		"Where AntMan loses: in the %u rows of the order %u seeds lose, of which a bound "
-		"forbids %u. Of the other %u would gain:",
+		"Where AntMan loses: in the %u rows of the order %u seeds are lost, and a bound "
+		"forbids %u of them. Of the other %u these variations would win:",
 		tally->rows, tally->lost, tally->forbidden, open);
 	for (int v = 0; v < TD_ANTMAN_OTHERS; v++)
 		fprintf(out, "%s %s %u", v ? "," : "", variations[v], tally->turned[v]);
-	fprintf(out, ", %s %u of the %u that have any, by none of these %u. ",
+	fprintf(out, ", %s %u of the %u with limits; none of them would win %u. ",
 		variations[UNLIMITED], tally->turned[UNLIMITED], tally->limited, tally->by_none);
 	fprintf(out,
-		"Two jobs of the mix do %.2f times the work of one together, so that sharing has "
-		"little to give; a guest beside a guaranteed job of this mix has a speed of %.2f "
-		"until that job is 4 %% slower, and stays there when GPUs come free elsewhere. If "
-		"it moved to GPUs that nobody has, for the price of a restart and by the same "
-		"rules else, AntMan would be %.2f to %.2f times as fast as it is, in the median "
-		"at loads of 1.2 and more, with limits of memory and without; tandem is %.2f to "
-		"%.2f times. Without the guard guests are as "
-		"fast as the pair lets them, and guaranteed jobs pay for it.\n\n",
+		"Two jobs of the mix do %.2f times the work of one together, so sharing gains "
+		"little. A guest beside a guaranteed job of this mix has a speed of %.2f if "
+		"that job is 4 %% slower, and it stays there when GPUs come free elsewhere. If "
+		"guests moved to GPUs without jobs, at the cost of a restart and by otherwise "
+		"the same rules, AntMan would be %.2f to %.2f times as fast as it is, in the "
+		"median at loads of 1.2 and more, with and without limits of memory. tandem is "
+		"%.2f to %.2f times as fast. Without the guard guests are as fast as the pair "
+		"permits, and guaranteed jobs are slower.\n\n",
 		pair_sum, guest_speed, tally->least_moving, tally->most_moving, tally->least_tandem,
 		tally->most_tandem);
 }

@@ -90,7 +90,8 @@ static int run_two(const struct world *w, const struct td_sched *sched, const ch
 		int kind = td_profiles_find(w->profiles, names[i]);
 
 		if (kind < 0)
-			return td_err_set(err, -ENOENT, "there is no profile of %s", names[i]);
+			return td_err_set(
+				err, -ENOENT, "there is no profile of the job %s", names[i]);
 		jobs[i] = (struct td_sim_job){.submit_ns = i ? 1560000000000ull : 0,
 			.work_s = i ? B_S : A_S,
 			.gpus = 1,
@@ -102,7 +103,7 @@ static int run_two(const struct world *w, const struct td_sched *sched, const ch
 	}
 	r = td_cluster_init(&cluster, &options, w->profiles, nodes, 1, 32ull << 30, jobs, 2, sched);
 	if (r)
-		return td_err_set(err, r, "%s cannot run two jobs", sched->name);
+		return td_err_set(err, r, "the scheduler %s cannot run two jobs", sched->name);
 	td_cluster_run(&cluster);
 	td_cluster_deinit(&cluster);
 	return 0;
@@ -272,12 +273,11 @@ int td_exp_antman_table2(struct td_experiment_run *run, struct td_err *err)
 		"fitted to this cell", "%.1f min",
 		B_S / 60 /
 			td_spilled_speed((uint64_t)(30 * GIB), (uint64_t)(28.5 * GIB), host_cost));
-	fputs("Differences: the paper's Job-A is a GCN and its Job-B a ResNet with a batch of 360, "
-	      "on a V100; no measured table has these two together. Here they are Gavel's A3C and "
-	      "ResNet-50 with a batch of 128, P100 fit, with the paper's times alone and sizes; "
-	      "all "
-	      "other measured jobs are tried in Job-A's place, too. Who is preempted failed there "
-	      "and is queued again here.\n",
+	fputs("Differences: the paper's Job-A is a GCN and its Job-B a ResNet with a batch of "
+	      "360, on a V100. No measured table has these two together. Here they are "
+	      "Gavel's A3C and ResNet-50 with a batch of 128, P100 fit, with the paper's "
+	      "times alone and sizes. All other measured jobs are tried in place of Job-A, "
+	      "too. In the paper a preempted job failed; here it is queued again.\n",
 		run->report);
 	free(profiles);
 	return r == -ENOMEM ? td_err_set(err, r, "out of memory") : r;

@@ -240,8 +240,8 @@ int td_exp_dcuda(struct td_experiment_run *run, struct td_err *err)
 	td_dcuda_put_world(run, &fitted, &premise, orders);
 	td_dcuda_put_premise(run, &premise, orders);
 	fprintf(run->report,
-		"Calibrated on Least-Loaded: cores = %.1f (0.1 + 0.9 u^%.1f), at most 1; least "
-		"loaded by %s.\n",
+		"Calibrated on Least-Loaded: the demand for cores is %.1f (0.1 + 0.9 u^%.1f), "
+		"at most 1, and the least loaded GPU is that with the smallest %s.\n",
 		demands.scale, demands.power,
 		least_loaded.by_count ? "number of applications" : "demands");
 	td_dcuda_put_losses(run->report, &turns, orders);

@@ -309,39 +309,39 @@ static void run_memory(struct td_experiment_run *run, double core, double work_s
 static void put_text(FILE *out, const struct said *s)
 {
 	fprintf(out,
-		"What follows is of the rows with proportional sharing. "
-		"217 GB that arrive within 140 s on 48 GB: %.0f to %.0f of the 35 applications "
-		"come when no GPU has room for them, and then DCUDA goes by load, so that all GPUs "
-		"are beyond their memory, and its Algorithm 2 wants one below 90 %% to move "
-		"anything to. That loses, more than the slices: if those went to the GPU whose "
-		"memory is fullest, and nothing else were changed, memory would be overloaded "
-		"%.0f to %.0f %% of the time, and execution %+.0f to %+.0f %% against "
-		"Least-Loaded, by what is asked of the cores, without slices %+.0f to %+.0f "
-		"%%; the paper has -30 to -67 %%. Where applications run for less than 30 s that "
-		"is "
-		"%+.0f to %+.0f %%. Without its slices alone it is %+.0f to %+.0f %%. Its groups, "
-		"which are to fit in memory, are smaller with memory scheduling, so that more "
+		"These sentences are about the rows with proportional sharing. The applications "
+		"have 217 GB, arrive within 140 s and share 48 GB. %.0f to %.0f of the 35 "
+		"applications come when no GPU has room for them. DCUDA then places them by "
+		"load, so that all GPUs exceed their memory, and its Algorithm 2 can move "
+		"nothing, because it needs a target below 90 %%. This loses more than the "
+		"slices do. If those applications went to the GPU with the most memory in use, "
+		"and nothing else changed, memory would be overloaded %.0f to %.0f %% of the "
+		"time, and execution would be %+.0f to %+.0f %% against Least-Loaded, depending "
+		"on the demand for cores, and %+.0f to %+.0f %% without slices. The paper has "
+		"-30 to -67 %%. Where applications run for less than 30 s it would be %+.0f to "
+		"%+.0f %%. Without slices alone it is %+.0f to %+.0f %%. DCUDA's groups have to "
+		"fit in memory, so they are smaller with memory scheduling, and more "
 		"applications wait.\n\n",
 		s->without_room.least, s->without_room.most, s->stacked_over.least,
 		s->stacked_over.most, s->stacked.least, s->stacked.most, s->stacked_unsliced.least,
 		s->stacked_unsliced.most, s->other_stacked.least, s->other_stacked.most,
 		s->unsliced.least, s->unsliced.most);
 	fprintf(out,
-		"A kinder world, and no bound, since DCUDA places by what it sees there: a slice's "
-		"group finds its memory in place at no cost, as the paper has it (\"eliminates "
-		"overhead of memory swap\"), and only what runs together can thrash. Memory is "
-		"overloaded %.0f to %.0f %% of the time then without its memory scheduling and "
-		"%.0f to %.0f %% with it; execution is %+.0f to %+.0f %%. Here all that is on a "
-		"GPU "
-		"thrashes, sliced or not: a slice of 100 ms is shorter than it takes to bring in "
-		"1.2 GB over PCIe. Placed by the truth, under DCUDA's slices, memory is overloaded "
-		"%.0f to %.0f %% of the time: all that does not fit is on one GPU, so that the "
-		"others are within their memory. A world between the two: a slice pages for its "
-		"own part of the memory alone, since who waits brings nothing in; execution is "
-		"%+.0f to %+.0f %%, with the paper's range in %u of %u. The paper does not say "
-		"what "
-		"a slice finds, and no table measures it. tandem lets applications wait until "
-		"there is memory.\n\n",
+		"A world with less thrashing is shown, too. It is no bound, because DCUDA "
+		"places by what it sees there. In it a slice's group finds its memory in place "
+		"at no cost, as in the paper (\"eliminates overhead of memory swap\"), and only "
+		"applications that run together can thrash. Memory is then overloaded %.0f to "
+		"%.0f %% of the time without DCUDA's memory scheduling, and %.0f to %.0f %% "
+		"with it; execution is %+.0f to %+.0f %%. In the world of the rows all "
+		"applications on a GPU thrash, with slices or without, because a slice of 100 "
+		"ms is shorter than the time to bring in 1.2 GB over PCIe. If the truth places "
+		"applications under DCUDA's slices, memory is overloaded %.0f to %.0f %% of the "
+		"time: one GPU has all that does not fit, and the others are within their "
+		"memory. In a third world a slice pages only for its own memory, because "
+		"waiting applications bring nothing in. There execution is %+.0f to %+.0f %%, "
+		"within the paper's range in %u of %u settings. The paper does not say which "
+		"memory a slice finds in place, and no table measures it. tandem lets "
+		"applications wait until there is memory.\n\n",
 		s->in_place_over[0].least, s->in_place_over[0].most, s->in_place_over[1].least,
 		s->in_place_over[1].most, s->in_place.least, s->in_place.most, s->truth_over.least,
 		s->truth_over.most, s->own_pages.least, s->own_pages.most, s->in_range,
@@ -388,11 +388,12 @@ int td_exp_dcuda_memory(struct td_experiment_run *run, struct td_err *err)
 		run_memory(run, 0.4, works_s[k], 0, NULL, run->quick ? 5 : 20, &said);
 	}
 	put_text(run->report, &said);
-	fputs("Thrashing is calibrated on Fig. 3 (1.5 x serial time at 112 % of the memory). "
-	      "What the applications demand of the cores is not in the paper: swept; its alexnet "
-	      "uses 80 % in Fig. 3. That figure is against a serial run, beside which seven such "
-	      "would take 0.8 of the time if nothing thrashed: read so, it is 1.9 x, which is "
-	      "shown for 0.8.\n",
+	fputs("Thrashing is calibrated on Fig. 3 (1.5 times the serial time at 112 % of the "
+	      "memory). The applications' demand for cores is not in the paper, so several "
+	      "values are run; its alexnet uses 80 % in Fig. 3. That figure compares with a "
+	      "serial run. Seven such applications side by side would take 0.8 of the serial "
+	      "time if nothing thrashed, so the slowdown by thrashing could also be 1.9. This "
+	      "is shown for a demand of 0.8.\n",
 		run->report);
 	return 0;
 }

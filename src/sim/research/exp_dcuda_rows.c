@@ -446,42 +446,46 @@ void td_dcuda_put_losses(FILE *out, const struct td_dcuda_world *w, uint32_t ord
 	static const char *const names[] = {"balancing alone", "with slices", "with compaction"};
 
 	fprintf(out,
-		"Of the parts, %s, execution at gaps of 7, 5, 3 s: all %+.1f / %+.1f / %+.1f %%",
+		"Change of the execution time by DCUDA and its parts, %s, at gaps of 7, 5 and 3 "
+		"s: DCUDA %+.1f / %+.1f / %+.1f %%",
 		w->name, change(w->dcuda[LIGHT].slowdown), change(w->dcuda[MEDIUM].slowdown),
 		change(w->dcuda[HEAVY].slowdown));
 	for (int p = TD_DCUDA_BALANCE; p <= TD_DCUDA_COMPACTION; p++)
 		fprintf(out, ", %s %+.1f / %+.1f / %+.1f", names[p],
 			change(w->part[p][LIGHT].slowdown), change(w->part[p][MEDIUM].slowdown),
 			change(w->part[p][HEAVY].slowdown));
-	fprintf(out, " %%; shorter in %u of %u orders at 5 s.\n", w->dcuda[MEDIUM].better, orders);
+	fprintf(out, " %%. DCUDA is shorter in %u of %u orders at 5 s.\n", w->dcuda[MEDIUM].better,
+		orders);
 }
 
 void td_dcuda_put_reasons(FILE *out, const struct td_dcuda_world *premise, uint32_t orders)
 {
 	fprintf(out,
-		"Applications wait in slices by group that would have run side by side, and "
-		"compaction puts applications on one GPU whose demands fit there. Who is slower "
-		"runs for longer, so that more are there at once: overloaded time and energy go "
-		"with it. The premise of its compaction and its groups is that applications whose "
-		"demands fit do not slow each other down (III-D2: it \"does not affect the "
-		"performance\"); where that holds, and contention is the fitted model's as soon as "
-		"demands exceed a GPU, execution is %+.1f / %+.1f / %+.1f %% at the three loads, "
-		"shorter in %u of %u orders at the medium one. Measured pairs slow each other down "
-		"whatever they use alone. How much a group may exceed a GPU (\"slightly\", III-D3) "
-		"is open: a tenth here, for the example of 100 %% and 5 %%; with more, in the "
-		"rows.\n\n",
+		"Reasons for the losses: slices make applications wait that would otherwise run "
+		"side by side, and compaction puts applications together if their demands fit "
+		"one GPU. A slower application runs for longer, so that more of them are there "
+		"at once, which increases overloaded time and energy. Compaction and groups "
+		"have the premise that applications whose demands fit do not slow each other "
+		"down (III-D2: it \"does not affect the performance\"). If that holds, and "
+		"contention is the fitted model's only where demands exceed a GPU, execution is "
+		"%+.1f / %+.1f / %+.1f %% at the three loads, and shorter in %u of %u orders at "
+		"the medium one. But measured pairs slow each other down whatever they use "
+		"alone. The paper leaves open by how much a group may exceed a GPU "
+		"(\"slightly\", III-D3). Here it is a tenth, as in the example of 100 %% and 5 "
+		"%%; the rows show larger values.\n\n",
 		change(premise->dcuda[LIGHT].slowdown), change(premise->dcuda[MEDIUM].slowdown),
 		change(premise->dcuda[HEAVY].slowdown), premise->dcuda[MEDIUM].better, orders);
-	fputs("Placed by the truth: at every moment where all together are fastest, moved at no "
-	      "cost; the best of all ways for up to twelve applications at once, for more such "
-	      "that no move of one makes them faster. With slices: that placement under DCUDA's "
-	      "rule that on an overloaded GPU one group runs at a time. The priorities within a "
-	      "group (III-D3) are those of proportional sharing, where who asks for less than an "
-	      "equal part has all of it; the fitted model has none. tandem is told that a move "
-	      "costs 100 ms, as DCUDA's do.\n\n",
+	fputs("\"By the truth\" means that at every moment applications are placed so that "
+	      "all together are fastest, and are moved at no cost. For up to twelve "
+	      "applications this is the best placement of all; for more no single move would "
+	      "improve it. \"With slices\" means this placement under DCUDA's rule that one "
+	      "group at a time runs on an overloaded GPU. The priorities within a group "
+	      "(III-D3) are those of proportional sharing, where an application that demands "
+	      "less than an equal part gets its demand; the fitted model has none. tandem is "
+	      "told that a move costs 100 ms, as DCUDA's moves do.\n\n",
 		out);
-	fputs("An application's demand is all that the balancer sees. Under the fitted model "
-	      "slowing down does not depend on demands beyond 1, so balancing by demand gains "
-	      "less.\n",
+	fputs("DCUDA's balancer sees only the applications' demands. Under the fitted model "
+	      "slowdowns do not depend on whether demands exceed a GPU, so balancing by demand "
+	      "gains less.\n",
 		out);
 }

@@ -208,8 +208,8 @@ static int simulate(struct world *w, int variant, int policy, uint32_t seed, str
 		w->jobs, w->count, policies[policy].sched);
 
 	if (r)
-		return td_err_set(
-			err, r, "%s cannot run this: %s", policies[policy].name, strerror(-r));
+		return td_err_set(err, r, "the scheduler %s cannot run the jobs: %s",
+			policies[policy].name, strerror(-r));
 	td_cluster_run(&w->cluster);
 	summarise(w, ret);
 	td_cluster_deinit(&w->cluster);
@@ -367,8 +367,8 @@ static int run_variant(
 	for (int p = 0; p < POLICIES; p++)
 		if (out[0][p].unfinished > 0 || out[0][p].moves > 0)
 			fprintf(run->report,
-				"%s, %s: %.0f moves, %u of %u jobs not done after 20 days, in the "
-				"first seed.\n\n",
+				"%s, %s, first seed: %.0f moves; %u of %u jobs were not done after "
+				"20 days.\n\n",
 				variants[variant].name, policies[p].name, out[0][p].moves,
 				out[0][p].unfinished, out[0][p].jobs);
 	return 0;
@@ -406,18 +406,19 @@ int td_exp_mixed(struct td_experiment_run *run, struct td_err *err)
 	for (int v = 0; !r && v < (run->quick ? 1 : 4); v++)
 		r = run_variant(run, w, v, err);
 	fprintf(run->report,
-		"The guard, of medians over the seeds: services are late for at most %.0f %% of "
-		"the time, and guaranteed jobs take at most %.2f times as long on GPUs as alone. "
-		"Who does not hold it is not compared with tandem.\n\n",
+		"The guard: in the median over the seeds services are late for at most %.0f %% "
+		"of the time, and guaranteed jobs take at most %.2f times as long on GPUs as "
+		"alone. A system that does not hold it is not compared with tandem.\n\n",
 		LATE_MOST, SLOWER_MOST);
-	fputs("FIFO leaves the services' GPUs to them. nvshare puts jobs on all GPUs in turn, "
-	      "turns of 30 s; DCUDA puts them on the least loaded and moves them; both treat "
-	      "services as "
-	      "any job. MuxFlow and Mudi run one job on a GPU, guaranteed or not. AntMan's guests "
-	      "beside a service run under the duty that keeps its batches within 4 %.\n\n"
-	      "Contention variants: FIFO, nvshare, AntMan and DCUDA cap no SMs, so that doubled "
-	      "and halved pressure under caps are the same run as fitted for them, and FIFO and "
-	      "nvshare, who run one job on a GPU at a time, have one for all four.\n",
+	fputs("FIFO puts no jobs on GPUs with a service. nvshare puts jobs on all GPUs in "
+	      "turn, with turns of 30 s. DCUDA puts them on the least loaded GPU and moves "
+	      "them. Both treat services like other jobs. MuxFlow and Mudi run one job on a "
+	      "GPU, guaranteed or not. AntMan's guests beside a service run under the duty "
+	      "that keeps its batches within 4 %.\n\n"
+	      "Contention variants: FIFO, nvshare, AntMan and DCUDA do not cap SMs, so the "
+	      "variants with doubled and halved pressure of capped jobs are the same run as "
+	      "the fitted one for them. FIFO and nvshare run one job on a GPU at a time, so "
+	      "all four variants are the same run for them.\n",
 		run->report);
 	if (w)
 		free(w->durations);

@@ -434,14 +434,15 @@ static void put_feedback(struct td_experiment_run *run, const struct td_mudi_out
 	gslice = over(run, out, TD_MUDI_GSLICE, TD_MUDI_BOUND, values, spread);
 	mudi = over(run, out, TD_MUDI_ITSELF, TD_MUDI_BOUND, values, spread);
 	fprintf(run->report,
-		"Where Mudi loses: GSLICE sees exact latencies every second and its services' "
-		"rates stand still for half an hour, which is the best that can happen to "
-		"feedback: at load 1 its mean completion time is %.2f of the bound's in the "
-		"median, Mudi's %.2f. Mudi's two lines go through six samples where the truth, "
-		"a + b / x, bends; and its batch is the one that lets the task run fastest at the "
-		"largest cut-off, not at the share that it will have. Counts of layers predict "
-		"unseen tasks' slopes until a pair has been sampled: beside no counts at all in "
-		"the rows.\n\n",
+		"Where Mudi loses: GSLICE sees exact latencies every second, and the rates of "
+		"its services are constant for half an hour, which is the best case for "
+		"feedback. At load 1 its mean completion time is %.2f times the bound's in the "
+		"median, and Mudi's is %.2f times. Mudi fits two lines to six samples, but the "
+		"true curve, a + b / x, bends. And Mudi chooses the batch with which the task "
+		"is fastest at the largest cut-off, not at the share that the service will "
+		"have. The layer counts predict the slopes of unseen tasks only until a pair "
+		"has been sampled; the rows compare this with a prediction without layer "
+		"counts.\n\n",
 		gslice, mudi);
 }
 
@@ -550,31 +551,30 @@ int td_exp_mudi_sim(struct td_experiment_run *run, struct td_err *err)
 	}
 	for (uint32_t s = 0; !r && s < TD_ZOO_SERVICES; s++)
 		fprintf(run->report,
-			"%s: objective %.0f ms, %.0f requests/s at load 1, alpha %.2f, a batch of "
-			"16 "
-			"in %.1f ms.\n",
+			"%s: the objective is %.0f ms, load 1 is %.0f requests/s, alpha is %.2f, "
+			"and a "
+			"batch of 16 takes %.1f ms.\n",
 			w->zoo.services[s].name, w->zoo.services[s].objective_s * 1e3,
 			0.15 * w->zoo.most_per_s[s], w->zoo.services[s].contender.serial,
 			td_service_batch_s(&w->zoo.services[s], 16) * 1e3);
-	fputs("\nTwo bounds of Mudi. By the truth: for each batch the smallest share under which "
-	      "its "
-	      "two conditions hold for what a batch really takes, and its 10 %, the best of these "
-	      "for the task, on the GPU that is best. With lines through exact samples: all of "
-	      "Mudi, but its curve of every pair goes through six samples without noise, and costs "
-	      "nothing. What is between the two is what the form of the curve costs, what is "
-	      "between the latter and Mudi its learning and its noise.\n",
+	fputs("\nMudi has two bounds. \"By the truth\": each batch gets the smallest share "
+	      "under which Mudi's two conditions hold for the true time of a batch, plus its "
+	      "10 %; the task gets the best batch and the best GPU. \"With lines through "
+	      "exact samples\": Mudi as it is, but the curve of every pair is fitted to six "
+	      "samples without noise, at no cost. The difference between the two bounds is "
+	      "the cost of the curve's form. The difference between the second one and Mudi "
+	      "is the cost of learning and of noise.\n",
 		run->report);
-	fputs("\nThe bound tries all batches and shares with the truth, for the task that is next: "
-	      "it "
-	      "is no optimum over time. Fig. 17 and Table 4 are with GPUs of 40 GiB and memory of "
-	      "tasks and services that is declared, not measured: 4 to 32 GiB a task, 2.5 to 3 GiB "
-	      "and 50 to 120 MiB a request of a batch for a service. Mudi with up to three tasks "
-	      "puts them beside the services with the least slopes, in seconds over share, which "
-	      "are those with the shortest batches, although other GPUs have no task at all: how "
-	      "many are on a GPU is in the row. Bounded: with lines "
-	      "through exact samples of every company of three it does the same, so that it is "
-	      "the rule and not what it has learnt. In the paper's 12 GPUs there were always "
-	      "tasks beside every service.\n",
+	fputs("\nThe bound tries all batches and shares with the true speeds for the task "
+	      "that is next, so it is no optimum over time. Fig. 17 and Table 4 have GPUs of "
+	      "40 GiB. The memory of tasks and services is declared, not measured: 4 to 32 "
+	      "GiB a task; 2.5 to 3 GiB a service, and 50 to 120 MiB for each request of a "
+	      "batch. Mudi with up to three tasks puts them beside the services with the "
+	      "smallest slopes (in seconds over share), which are those with the shortest "
+	      "batches, even if other GPUs have no task. The row tells how many tasks are on "
+	      "a GPU. The row is bounded because Mudi does the same with lines through exact "
+	      "samples of every company of three: the cause is its rule, not its learning. In "
+	      "the paper's 12 GPUs every service always had tasks beside it.\n",
 		run->report);
 	for (int c = 0; w && c < TD_MUDI_CLASSES; c++)
 		free(w->pools[c]);

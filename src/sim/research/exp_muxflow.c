@@ -365,8 +365,8 @@ static void put_batch(
 			put_tandem(run, t, variant, out);
 		}
 		fprintf(run->report,
-			"Trace %s, %s, first seed: %u jobs; MuxFlow made %llu moves (%.0f GPU h), "
-			"left %.0f unfinished.\n\n",
+			"Trace %s, %s, first seed: there are %u jobs; MuxFlow made %llu moves "
+			"(%.0f GPU h) and did not finish %.0f jobs.\n\n",
 			traces[t].name, variants[variant].name, results[0].jobs,
 			(unsigned long long)first->moves, first->moved_h, first->unfinished);
 	}
@@ -378,48 +378,55 @@ static void put_batch(
 
 static void put_notes(FILE *out, bool ablation)
 {
-	fputs("Contention variants: what is doubled and halved is the pressure of those who have a "
-	      "cap of SMs on others, and of one job beside a service only the service feels that. "
-	      "So whatever the jobs themselves get (completion times, oversold GPUs of MuxFlow and "
-	      "its baselines, all of muxflow-ablation) is the same in fitted, doubled and halved: "
-	      "three copies of one world, and with proportional sharing there are two. Only "
-	      "latencies, and what tandem makes of them, are of four.\n\n"
-	      "Guard: MuxFlow's completion times and oversold GPUs, its ablation's, too, count "
-	      "only where its latency is within +20 %; where it is not, an order that holds is "
-	      "lost all the same. Such a seed is forbidden if MuxFlow's own shares cannot keep the "
-	      "mean latency within it wherever the jobs are: in every interval as many jobs of "
-	      "each kind as MuxFlow has, under its own shares, but on the GPUs where the services' "
-	      "mean latency is least above the guard, as their controllers settle.\n\n",
+	fputs("Contention variants: doubled and halved is the pressure that jobs with a cap "
+	      "of SMs have on others. With one job beside a service only the service feels "
+	      "it. So all that concerns the jobs (completion times and oversold GPUs of "
+	      "MuxFlow and its baselines, all of muxflow-ablation) is the same in fitted, "
+	      "doubled and halved: these are three copies of one world, and proportional "
+	      "sharing is a second world. Only latencies, and tandem's results that depend on "
+	      "them, are of four worlds.\n\n"
+	      "Guard: completion times and oversold GPUs of MuxFlow, and of its ablation, "
+	      "count only where its latency is within +20 %. Where it is not, the seed is "
+	      "lost even if the order holds. Such a seed is forbidden if MuxFlow's own shares "
+	      "cannot keep the mean latency within the guard for any placement. To test this, "
+	      "in every interval as many jobs of each kind as MuxFlow has are put, under its "
+	      "own shares and with settled controllers, on those GPUs where the services' "
+	      "mean latency is least above the guard.\n\n",
 		out);
 	if (ablation) {
-		fputs("Bound of -S: a job takes no less than its work over the highest speed that "
-		      "any service leaves its kind under 40 %, wherever it is put; by turns that "
-		      "is the same speed beside all of them, so that -S-M, which moves nobody, "
-		      "comes to the bound, and a matching that moves anybody is below it. What "
-		      "services, SM activity and time-sharing are, muxflow-sim says.\n",
+		fputs("Bound of -S: a job takes at least its work over the highest speed that any "
+		      "service leaves its kind under 40 %, for any placement. By turns that speed "
+		      "is "
+		      "the same beside all services. So -S-M, which moves no job, reaches the "
+		      "bound, "
+		      "and a matching that moves any job is below it. The report of muxflow-sim "
+		      "explains services, SM activity and time-sharing.\n",
 			out);
 		return;
 	}
-	fputs("Shown, and forbidding nothing: with MuxFlow's matching, the most that any share and "
-	      "duty give the jobs if every service stays within +20 % of its latency at all times, "
-	      "found by the truth (a mean may be had for less). Bound of completion times and "
-	      "oversold GPUs: what jobs have with the whole GPU at all times, whatever becomes of "
-	      "the service. Which part loses: MuxFlow's shares and matching with what pairs really "
-	      "do in place of the predictor are shown beside it.\n\n"
-	      "SM activity is 0.62 of the use of a GPU's time, as measured on three clusters: "
+	fputs("Shown without forbidding a seed: the most that any share and duty give the "
+	      "jobs under MuxFlow's matching if every service stays within +20 % of its "
+	      "latency at all times, found with the true speeds. (A mean within +20 % may "
+	      "cost less.) The bound of completion times and oversold GPUs is what jobs get "
+	      "if they have the whole GPU at all times, at any cost to the service. To show "
+	      "which part of MuxFlow loses, its shares and matching are also run with the "
+	      "true speeds of pairs instead of the predictor.\n\n"
+	      "The SM activity is 0.62 of the used GPU time, as measured on three clusters: "
 	      "16 of 26 % before sharing on MuxFlow's own (its 7.5), 41.5 of 66.1 and 38.5 of "
-	      "62.0 % on Acme's two. It is what MuxFlow's shares (\"according to the SM "
-	      "activity\", 4.3), its duty and its predictor are shown. If all SMs were active "
-	      "whenever a GPU is used, the most that a monitor could show, the duty that holds "
-	      "the activity at 0.9 would take much of the GPU from jobs: that column is shown.\n\n"
-	      "Where MuxFlow's guard fails: its share is what the service's activity leaves, "
-	      "whatever the job beside does to it; the services here are Gavel's "
-	      "Recommendation jobs, which suffer much. tandem: MuxFlow's matching and "
-	      "predictor, its own split, which holds the guard; by it jobs have less. "
-	      "Time-sharing is ideal here: no cost of switching, no lost overlap. That favours "
-	      "the baselines. A T4's clock is not modelled, so a_C is 1. Services are busy up "
-	      "to 85 % of the time at their peak, where a queue makes much of a little "
-	      "slowdown: latency with the queue, and service time without, are both shown.\n",
+	      "62.0 % on Acme's two. MuxFlow's shares (\"according to the SM activity\", "
+	      "4.3), its duty and its predictor use this activity. One column shows the case "
+	      "that all SMs are active whenever a GPU is used, which is the most that a "
+	      "monitor could show. The duty that holds the activity at 0.9 then takes much of "
+	      "the GPU from jobs.\n\n"
+	      "Where MuxFlow's guard fails: the job's share is what the service's activity "
+	      "leaves, however much the job slows the service down. The services here are "
+	      "Gavel's Recommendation jobs, which are slowed down much. tandem has MuxFlow's "
+	      "matching and predictor, but its own split, which holds the guard and leaves "
+	      "jobs less. Time-sharing is ideal here: switching costs nothing, and no overlap "
+	      "is lost. That favours the baselines. A T4's clock is not modelled, so a_C is "
+	      "1. Services are busy up to 85 % of the time at their peak, where a queue turns "
+	      "a small slowdown into a long latency. So both are shown: the latency with the "
+	      "queue, and the service time without it.\n",
 		out);
 }
 

@@ -140,9 +140,8 @@ static void sweep(struct td_experiment_run *run)
 		at_1 > 1.3 * at_10 && at_60 < 1.05 * at_1000 ? TD_BY_CONSTRUCTION
 							     : TD_NOT_REPRODUCED,
 		"quantum (Fig. 3), heavy_balanced", "sharp rise below 10 s", "",
-		"a fixed cost for each quantum: so it would be with any of 0.35 to 3.2 s, and 2.08 "
-		"s "
-		"are calibrated",
+		"a fixed cost for each quantum: any cost of 0.35 to 3.2 s would give this, and "
+		"2.08 s are calibrated",
 		"%.0f at 1 s, %.0f at 10, %.0f at 60, %.0f at 1000", at_1, at_10, at_60, at_1000);
 	td_row_claim(run, TD_CLAIM_NVSHARE_QUANTUM, TD_FITTED, NULL);
 }
@@ -184,7 +183,8 @@ int td_exp_nvshare_table2(struct td_experiment_run *run, struct td_err *err)
 	uint32_t held = 0;
 
 	if (!td_policy_find("nvshare") || !td_policy_find("tandem") || !td_gpu_spec_find("v100"))
-		return td_err_set(err, -ENOENT, "the policies nvshare and tandem are needed");
+		return td_err_set(
+			err, -ENOENT, "the policies nvshare and tandem are not in this build");
 	for (int row = 0; row < ROWS; row++)
 		for (size_t program = 0; program < 4; program++)
 			put_cell(run, row, program, &held);
@@ -204,14 +204,14 @@ int td_exp_nvshare_table2(struct td_experiment_run *run, struct td_err *err)
 		put_tandem(run, program);
 	}
 	sweep(run);
-	fputs("\nCalibrated: overlap 1.24, managed memory 1.045, thrashing 8.0 x, 2.08 s a "
-	      "hand-over. tandem moves memory in bulk at the rate of src/model's v100 link instead "
-	      "of by "
-	      "faults; no paper has measured that, so its rows are shown and do not count.\n\n"
-	      "Differences: the paper's programs run kernels and host code in turns of their own; "
-	      "here a copy is one block on the host and one on the GPU, by the parts of time that "
-	      "the paper gives, since nothing else of them is public. There is no noise, so no "
-	      "spread.\n",
+	fputs("\nCalibrated: overlap 1.24, managed memory 1.045, thrashing 8.0 times, 2.08 s "
+	      "for a hand-over. tandem moves memory in bulk at the rate of src/model's v100 "
+	      "link instead of by faults. No paper has measured that, so its rows are shown "
+	      "and do not count.\n\n"
+	      "Differences: the paper's programs alternate between kernels and host code in "
+	      "their own way. Here a copy is one block on the host and one on the GPU, by the "
+	      "parts of the time that the paper gives, because nothing else is public. There "
+	      "is no noise, so there is no spread.\n",
 		run->report);
 	return 0;
 }

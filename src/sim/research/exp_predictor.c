@@ -385,11 +385,11 @@ int td_exp_muxflow_predictor(struct td_experiment_run *run, struct td_err *err)
 		w->contention.capped_pressure = 1;
 	r = r ? r : learn_dry_runs(run, &d, err);
 	r = r ? r : learn_pairs(run, err);
-	fputs("2,000 dry runs with 5 % noise from this cluster's contention model; then Gavel's "
-	      "pairs on a P100, of which the perceptron is told batch and steps a second alone of "
-	      "both jobs. "
-	      "The fitted model of three numbers a job errs by 3 % on pairs and 4 % on families "
-	      "with two probes (docs/results/contention.md).\n",
+	fputs("The first rows have 2,000 samples with 5 % noise from this cluster's "
+	      "contention model. The next ones have Gavel's pairs on a P100; for these the "
+	      "perceptron is told the batch, and the steps per second alone, of both jobs. "
+	      "The fitted model of three numbers a job has an error of 3 % on pairs, and of 4 "
+	      "% on families with two probes (docs/results/contention.md).\n",
 		run->report);
 	if (w)
 		td_model_deinit(&w->model);

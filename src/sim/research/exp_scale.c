@@ -116,7 +116,8 @@ static int run_big(void *arg, uint32_t index, void *ret, struct td_err *err)
 	r = td_cluster_init(&cluster, &options, big->profiles, nodes, BIG_GPUS / 8, 0, big->jobs,
 		big->count, &sched);
 	if (r)
-		return td_err_set(err, r, "%s cannot run the trace: %s", sched.name, strerror(-r));
+		return td_err_set(err, r, "the scheduler %s cannot run the trace: %s", sched.name,
+			strerror(-r));
 	td_progress_begin(&progress, sched.name);
 	td_cluster_run(&cluster);
 	td_progress_end(&progress);
@@ -163,12 +164,12 @@ static void put_why(struct td_experiment_run *run, const struct big_result *resu
 	const double *antman = results[ANTMAN].metrics, *fifo = results[FIFO].metrics;
 
 	fprintf(run->report,
-		"AntMan's mean completion time against FIFO's: %+.1f %%, its guaranteed jobs' "
-		"%+.1f "
-		"%%, all others' %+.1f %%. %.1f %% of its jobs start beside others. Without its "
-		"guard, which gives a guest beside a guaranteed job a few percents of a GPU, it "
-		"would be %+.1f %%; with its guard and guests that moved to GPUs that nobody has, "
-		"%+.1f %%, by %.0f moves; tandem's %+.1f %%.\n\n",
+		"Mean completion times against FIFO's: AntMan %+.1f %%; its guaranteed jobs "
+		"%+.1f %%, all others %+.1f %%. %.1f %% of its jobs start beside others. "
+		"Without its guard, which gives a guest beside a guaranteed job a few per cent "
+		"of a GPU, AntMan would have %+.1f %%. With its guard, and with guests that "
+		"move to GPUs without jobs, it would have %+.1f %% by %.0f moves. tandem has "
+		"%+.1f %%.\n\n",
 		percent_over(&results[ANTMAN], &results[FIFO]),
 		100 * (antman[TD_METRIC_GUARANTEED_JCT_MEAN_S] /
 				      fifo[TD_METRIC_GUARANTEED_JCT_MEAN_S] -
@@ -210,12 +211,12 @@ int td_exp_scale(struct td_experiment_run *run, struct td_err *err)
 	if (!r)
 		put_why(run, results);
 	fprintf(run->report,
-		"No paper has it, and so no difference: the jobs that came to Philly in %u days, "
-		"of "
-		"day 20 to day %u of the trace, %u times, not other days: each copy an hour later "
-		"at "
-		"most and 10 %% longer or shorter, so that the whole cluster has the same days' "
-		"peaks at once. Half of them guaranteed, with Gavel's kinds at random. One seed.\n",
+		"No paper has this run, so there is nothing to compare it with. The jobs are "
+		"those that came to Philly in %u days, from day 20 to day %u of the trace, %u "
+		"times. A copy does not have other days: its jobs come up to an hour later and "
+		"take up to 10 %% longer or shorter, so the whole cluster has the peaks of the "
+		"same days at once. Half of the jobs are guaranteed, and their kinds are "
+		"Gavel's at random. There is one seed.\n",
 		days, 20 + days, COPIES);
 	return r;
 }
@@ -340,9 +341,11 @@ int td_exp_alibaba(struct td_experiment_run *run, struct td_err *err)
 		run_fit(run, &pods, &nodes, hosts, FIRST_FIT);
 		run_fit(run, &pods, &nodes, hosts, BEST_FIT);
 		fprintf(run->report,
-			"%u pods ask for a GPU, %u for none and are left out. Which GPU model a "
-			"pod asks for (gpu_spec) is not honoured. No policy of src/policy places "
-			"parts of GPUs across nodes: first and best fit are plain rules of the "
+			"%u pods ask for a GPU; %u ask for none and are left out. The GPU model "
+			"that a "
+			"pod asks for (gpu_spec) is ignored. No policy of src/policy places parts "
+			"of "
+			"GPUs across nodes, so first fit and best fit are plain rules of the "
 			"simulator.\n",
 			pods.count, pods.gpuless);
 	}
