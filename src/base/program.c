@@ -44,7 +44,7 @@ int td_check_optarg(char *const *argv, struct td_err *err)
 		return 0;
 	option = argv[optind - 1] == optarg ? argv[optind - 2] : argv[optind - 1];
 	return td_err_set(err, -EINVAL,
-		"\"%.64s\" needs a value, and \"--\" is none: it ends the options", option);
+		"\"%.64s\" needs a value: \"--\" is none, because it ends the options", option);
 }
 
 /*

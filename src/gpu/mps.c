@@ -309,10 +309,7 @@ static void call(
 
 	if (!r) {
 		mps->call.what = what;
-		/*
-		 * quit ends when all clients have, so it has no time limit, except before a
-		 * restart.
-		 */
+		/* quit ends when all clients have. It has a limit only before a restart. */
 		mps->call.until_ns =
 			what == TD_MPS_QUIT && !mps->restarts ? NEVER_NS : now_ns + COMMAND_NS;
 		mps->call.pid_fd = open_pidfd(mps->call.pid);
@@ -352,8 +349,7 @@ static void take_control(struct td_mpsd *mps, uint64_t now_ns)
 	struct td_mps_place place;
 
 	if (!td_mps_look(mps->directory, &place) || !place.alive) {
-		fail(mps, now_ns,
-			"the control daemon has started and ended again: see control.log");
+		fail(mps, now_ns, "the control daemon ended after its start: see control.log");
 		return;
 	}
 	mps->control_fd = open_pidfd(place.pid);
@@ -502,9 +498,7 @@ static void check_call(struct td_mpsd *mps, uint64_t now_ns)
 	finish(mps, what, WIFEXITED(status) && !WEXITSTATUS(status), text, now_ns);
 }
 
-/*
- * Handles the end of the server: clients have lost their contexts, and new ones get another server.
- */
+/* Handles the end of the server. Clients have lost their contexts; new ones get another server. */
 static void server_has_ended(struct td_mpsd *mps, uint64_t now_ns)
 {
 	lose_server(mps);
