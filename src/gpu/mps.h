@@ -66,11 +66,11 @@ struct td_mpsd {
 		/* It did not answer in time and was killed, but has not ended yet. */
 		bool killed;
 	} call;                         /* the command that runs */
-	uint64_t retry_ns, look_ns;     /* when it is started, or asked, next */
-	uint64_t asked_ns;              /* when it was asked last */
-	uint32_t failures;              /* starts or lives that failed, since one lasted */
-	uint64_t started_ns, server_ns; /* when the control daemon, and its server, were found */
-	/* Clients that the server is to let go of: terminate_client. 0: a free place. */
+	uint64_t retry_ns, look_ns;     /* time of the next start, and of the next question */
+	uint64_t asked_ns;              /* time of the last question */
+	uint32_t failures;              /* failures in a row to start or to stay alive */
+	uint64_t started_ns, server_ns; /* when the control daemon and its server were found */
+	/* Clients that the server has to let go with terminate_client. 0: the entry is free. */
 	pid_t terminate[TD_MPS_TERMINATE_MAX];
 };
 
@@ -88,14 +88,14 @@ void td_mpsd_want(struct td_mpsd *mps, bool wanted);
 void td_mpsd_restart(struct td_mpsd *mps);
 
 /*
- * There are clients, and so a server: finds it soon, where it is not known yet. Returns when the
- * next step is due for that, UINT64_MAX: it is known.
+ * Call while there are clients, so that their server is found soon. Returns when the next step is
+ * due for that; UINT64_MAX: the server is known.
  */
 uint64_t td_mpsd_find(struct td_mpsd *mps);
 
 /*
- * Has the server end the contexts of its client, which makes the end of that process harmless. The
- * next step acts on it. If there are too many at once, the last ones are dropped.
+ * Makes the server end the contexts of one client, so that the end of that process harms no other.
+ * The next step acts on it. Dropped if TD_MPS_TERMINATE_MAX clients wait already.
  */
 void td_mpsd_terminate(struct td_mpsd *mps, pid_t client);
 

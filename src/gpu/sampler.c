@@ -32,18 +32,22 @@ struct td_sampler {
 	uint64_t period_ns, glance_period_ns;
 	struct td_sample sample;
 	char log_path[TD_SAMPLER_PATH];
-	/* the thread's */
+	/* Used by the thread only. */
 	struct td_nvml *nvml;
 	struct td_sample fresh;
 	struct td_xid_log log;
-	char opened[TD_SAMPLER_PATH]; /* the log's path; "": there is none yet */
-	/* By the place in the sample: whose they are, and what it did. NULL: memory was short. */
+	char opened[TD_SAMPLER_PATH]; /* path of the log that is open; "": none is */
+	/*
+	 * By index in the sample: the GPU's UUID, its last Xid, and its recent figures. NULL:
+	 * memory was short.
+	 */
 	struct {
 		uint8_t uuid[16];
 		uint32_t xid;
 		uint64_t xid_ns;
 		int xid_pid;
-		struct td_xid_row row; /* of the log, of an Xid that was not told yet */
+		/* The last row of the log about this GPU whose Xid was not reported yet. */
+		struct td_xid_row row;
 		uint64_t row_ns;
 		struct td_figures *figures;
 	} seen[TD_NVML_GPU_MAX];
@@ -53,7 +57,7 @@ struct td_sampler {
  * A figure of a GPU is a mean over this time, because a single sample may fall between two kernels.
  */
 #define MEAN_NS TD_NS_PER_S
-/* An Xid and its line in the log are at most so far apart. */
+/* Longest time between an Xid's event and its line in the log. */
 #define TOGETHER_NS TD_NS_PER_S
 
 static bool all_are_lost(const struct td_nvml_gpu *gpus, int count)
@@ -78,7 +82,9 @@ static void take_rows(struct td_sampler *sampler, uint64_t now_ns)
 		}
 }
 
-/* The line of the log and the event may come in either order. */
+/*
+ * Sets the process of a GPU's last Xid from the log. The event and the line come in either order.
+ */
 static void find_pid(struct td_sampler *sampler, uint32_t place, uint64_t now_ns)
 {
 	struct td_xid_row *row = &sampler->seen[place].row;
@@ -227,7 +233,7 @@ static enum due wait_until_due(struct td_sampler *sampler)
 	return sampler->quit ? DUE_QUIT : due_is;
 }
 
-/* lock is held, which opening a file is short enough for. */
+/* Opens the log if its path has changed. Needs the lock, which is held only briefly. */
 static void open_log(struct td_sampler *sampler)
 {
 	if (!strcmp(sampler->opened, sampler->log_path))

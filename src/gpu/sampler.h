@@ -49,7 +49,8 @@ void td_sampler_set_period(struct td_sampler *sampler, uint64_t period_ns);
 void td_sampler_set_glance(struct td_sampler *sampler, uint64_t period_ns);
 
 /*
- * The kernel's log, which tells whose an Xid is (xid_log.h). It is read from its end on. "": none.
+ * Sets the path of the kernel's log, which tells the process of an Xid (xid_log.h); "": none. The
+ * log is read from its present end on.
  */
 #define TD_SAMPLER_PATH 108
 void td_sampler_set_log(struct td_sampler *sampler, const char *path);

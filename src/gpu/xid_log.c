@@ -1,4 +1,4 @@
-/* See xid_log.h. */
+/* Reads Xids from the kernel's log; see xid_log.h. */
 #include "gpu/xid_log.h"
 
 #include <errno.h>
@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A log that is written faster than it is read is not read to its end. */
+/* Most records per call, so that a log which grows faster than it is read does not hold us up. */
 #define READS_MAX 256
 
-/* Reads a number, up to what comes behind it. False: there is none, or it is too large. */
+/* Reads a number and moves *text behind it. Returns false if there is none, or it is too large. */
 static bool parse_number(const char **text, uint32_t base, uint32_t *ret)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -48,7 +48,7 @@ bool td_xid_log_parse(const char *line, struct td_xid_row *ret)
 	struct td_xid_row row = {0};
 	uint32_t part, pid;
 
-	/* At its beginning: further on, a program's name could be anything. */
+	/* The text has to be at the beginning: further on it could be part of a program's name. */
 	if (!at++ || !skip(&at, "NVRM: Xid (PCI:") || !parse_number(&at, 16, &row.gpu.domain) ||
 		!skip(&at, ":") || !parse_number(&at, 16, &row.gpu.bus) || !skip(&at, ":") ||
 		!parse_number(&at, 16, &row.gpu.device))
@@ -71,22 +71,22 @@ void td_xid_log_open(struct td_xid_log *log, const char *path)
 		(void)lseek(log->fd, 0, SEEK_END);
 }
 
-/* False: there is nothing to be read now. */
+/* Reads more of the log. Returns false if there is nothing to read now. */
 static bool fill(struct td_xid_log *log)
 {
 	ssize_t n;
 
-	/* No record is so long. */
+	/* A record that fills the buffer is not valid, so it is dropped. */
 	if (log->len == sizeof(log->text) - 1)
 		log->len = 0;
 	n = read(log->fd, log->text + log->len, sizeof(log->text) - 1 - log->len);
 	if (n > 0)
 		log->len += (size_t)n;
-	/* EPIPE: what comes next has been written over, and reading goes on behind it. */
+	/* EPIPE: the next records were overwritten, and reading goes on behind them. */
 	return n > 0 || (n < 0 && errno == EPIPE);
 }
 
-/* A line that is there. False: none is there yet. */
+/* Takes a complete line from the buffer. Returns false if there is none yet. */
 static bool take_line(struct td_xid_log *log, struct td_xid_row *ret, bool *ret_good)
 {
 	char *end = memchr(log->text, '\n', log->len);

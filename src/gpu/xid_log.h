@@ -1,11 +1,11 @@
 /*
- * The kernel's log tells whose an Xid error is. NVML's event has the number alone, a line of the
- * log has the process, too:
+ * Finds the process of an Xid error in the kernel's log. NVML's event has only the number; a line
+ * of the log has the process, too:
  *
- *	6,1234,5678,-;NVRM: Xid (PCI:0000:3b:00): 31, pid=1234, name=train, Ch 00000010, ...
+ * 	6,1234,5678,-;NVRM: Xid (PCI:0000:3b:00): 31, pid=1234, name=train, Ch 00000010, ...
  *
- * Where that log may not be read, as most users may not, it is not known. Some drivers leave the
- * process out, or write pid='<unknown>'.
+ * Most users may not read that log; then the process is not known. Some drivers leave the process
+ * out, or write pid='<unknown>'.
  */
 #pragma once
 
@@ -20,20 +20,20 @@ struct td_pci {
 struct td_xid_row {
 	struct td_pci gpu;
 	uint32_t xid;
-	int pid; /* in the first PID namespace; 0: the line does not tell */
+	int pid; /* process id in the first PID namespace; 0: the line does not name it */
 };
 
-/* A record of the log. False: it is about something else, or not as above. */
+/* Parses a record of the log. Returns false if it is not about an Xid. */
 bool td_xid_log_parse(const char *line, struct td_xid_row *ret);
 
 struct td_xid_log {
-	int fd; /* -1: it cannot be read */
+	int fd; /* -1: the log cannot be read */
 	size_t len;
-	char text[8192]; /* the longest record of any kernel */
+	char text[8192]; /* enough for the longest record of any kernel */
 };
 
-/* From its end on. path: /dev/kmsg, or a file of such lines. */
+/* Opens a log at its end. path: /dev/kmsg, or a file with such lines. */
 void td_xid_log_open(struct td_xid_log *log, const char *path);
-/* The next one. Does not wait. False: there is none. */
+/* Takes the next record about an Xid. Does not wait. Returns false if there is none. */
 bool td_xid_log_take(struct td_xid_log *log, struct td_xid_row *ret);
 void td_xid_log_close(struct td_xid_log *log);

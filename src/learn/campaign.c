@@ -243,7 +243,7 @@ static bool has_batch_of(const struct table *table, uint32_t a, uint32_t b)
 		row_of(table, a) + TD_MUDI_LAYERS, row_of(table, b) + TD_MUDI_LAYERS, 1);
 }
 
-/* All rows but those of a neighbour. */
+/* Copies all rows that are not of a neighbour. */
 static void copy_others(const struct table *table, uint32_t group, struct table *ret)
 {
 	ret->count = 0;
@@ -261,7 +261,7 @@ static void copy_others(const struct table *table, uint32_t group, struct table 
 	}
 }
 
-/* The mean of the other neighbours with the batch of a row. NAN: there is none. */
+/* Returns the mean over the other neighbours' rows with the batch of a row; NAN: there is none. */
 static double mean_of_others(const struct table *table, uint32_t row, unsigned m)
 {
 	double sum = 0;
@@ -281,7 +281,7 @@ struct sums {
 	double off, mean_off, magnitude;
 };
 
-/* Leaves out the neighbour of the rows `first` to the last of its group, and predicts them. */
+/* Leaves out one neighbour, whose rows are `first` to the end of its group, and predicts them. */
 static int judge_one(const struct table *table, uint32_t first, struct table *others,
 	const struct td_learn_options *options, struct sums *sums, struct td_err *err)
 {

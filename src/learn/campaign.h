@@ -32,17 +32,23 @@ int td_campaign_learn(const struct td_campaign_point *points, uint32_t count, co
 	struct td_err *err);
 
 /*
- * How well the models predict the curves beside a neighbour that they have not seen. Each neighbour
- * is left out once. An error is the sum of the distances between predicted and fitted numbers, over
- * the sum of the fitted numbers' magnitudes.
+ * The errors of the models for neighbours that they have not seen. Each neighbour is left out once.
+ * An error is the sum of the distances between predicted and fitted numbers, over the sum of the
+ * fitted numbers' magnitudes.
  */
 struct td_campaign_judged {
 	double error[TD_PROFILE_MODELS];
-	/* The same for a predictor that takes the mean of all other neighbours with that batch. */
+	/*
+	 * The same errors of a predictor that takes the mean of all other neighbours with that
+	 * batch.
+	 */
 	double of_mean[TD_PROFILE_MODELS];
-	uint32_t neighbours, curves; /* left out */
+	uint32_t neighbours, curves; /* how many were left out */
 };
 
-/* Errors as td_campaign_learn(). -EINVAL also where fewer than three neighbours were measured. */
+/*
+ * Computes the errors. Returns the same values as td_campaign_learn(); -EINVAL also if fewer than
+ * three neighbours were measured.
+ */
 int td_campaign_judge(const struct td_campaign_point *points, uint32_t count,
 	const struct td_learn_options *options, struct td_campaign_judged *ret, struct td_err *err);

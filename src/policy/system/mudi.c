@@ -149,7 +149,7 @@ bool td_mudi_recover(struct td_mudi_device *device, const struct td_mudi_service
 
 	if (!(device->margin > 0))
 		return false;
-	/* 1 up to rounding is no margin. */
+	/* A margin of 1, up to rounding, means no miss. */
 	device->margin = margin < (1 + MARGIN_STEP) / 2 ? margin : 0;
 	td_mudi_begin(device, service, layers, &slo);
 	return true;

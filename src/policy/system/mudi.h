@@ -65,7 +65,9 @@ struct td_mudi_device {
 	double margin;
 	/* The share that the service was started with and keeps; 0: it can get another one. */
 	double share_fixed;
-	/* The largest batch that the service can run with; 0: what the curves hold for. */
+	/*
+	 * The largest batch that the service can run with; 0: the largest that its curves hold for.
+	 */
 	uint32_t batch_max;
 	bool paused, tuned, keeps_share;
 };
@@ -88,8 +90,8 @@ void td_mudi_miss(struct td_mudi_device *device, const struct td_mudi_service *s
 	const double layers[TD_MUDI_LAYERS]);
 
 /*
- * The objective has been held for long: takes back one miss and starts a tuning. False: there was
- * none. The caller says how long is long.
+ * Takes back one miss and starts a tuning, because the objective was held for long enough; the
+ * caller decides how long that is. Returns false if there was no miss.
  */
 bool td_mudi_recover(struct td_mudi_device *device, const struct td_mudi_service *service,
 	const double layers[TD_MUDI_LAYERS]);

@@ -33,7 +33,10 @@ struct gpu {
 	struct td_mudi_device device;
 	uint64_t key; /* hash of the service and the tasks of the last tuning; 0: none */
 	uint64_t steps, tuned_ns;
-	/* After which time without a miss one is taken back, and since when it counts. */
+	/*
+	 * calm_ns: time without a miss after which one miss is taken back; calm_since_ns: its
+	 * beginning.
+	 */
 	uint64_t calm_ns, calm_since_ns;
 	bool skip;
 };
@@ -92,7 +95,7 @@ static bool is_missed(const struct gpu *gpu, const struct td_client_view *client
 	       client->p99_ns > client->objective_ns;
 }
 
-/* When a miss is to be taken back; TD_NEVER: there is none. */
+/* Returns when a miss will be taken back; TD_NEVER: there is none. */
 static uint64_t recovers_ns(const struct gpu *gpu)
 {
 	return gpu->device.margin > 0 ? gpu->calm_since_ns + gpu->calm_ns : TD_NEVER;

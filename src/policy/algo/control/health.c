@@ -30,8 +30,9 @@ const char *td_xid_text(uint32_t xid)
 }
 
 /*
- * The class of an Xid that has come since the last step; TD_XID_SHOWN where none has, or where it
- * is a program's that is not, or not known to be, under MPS. The latter is looked at again.
+ * Returns the class of an Xid that has come since the last step. It is TD_XID_SHOWN if none has
+ * come, or if it is of a program outside of MPS. While the program is not known it is TD_XID_SHOWN,
+ * too, and the next step looks at the Xid again.
  */
 static enum td_xid_class take_xid(struct td_health *health, const struct td_health_metrics *metrics)
 {

@@ -76,8 +76,8 @@ enum td_health_server {
 };
 
 enum td_xid_of {
-	TD_XID_OF_UNKNOWN, /* yet */
-	TD_XID_OF_MPS,     /* of the server, or a client of it */
+	TD_XID_OF_UNKNOWN, /* not known yet */
+	TD_XID_OF_MPS,     /* a server of MPS or one of its clients */
 	TD_XID_OF_OTHER,
 };
 
