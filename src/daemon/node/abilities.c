@@ -161,10 +161,14 @@ static void show_health(
 	view->hangs = seen.hangs;
 }
 
-/* The clock of a GPU that has nothing to do says nothing of its load, or of its health. */
+/*
+ * The clock of a GPU that has nothing to do says nothing of its load, or of its health. It counts
+ * as the highest one, from which a mean falls slowly: the clock rises a moment after work has come.
+ */
 static bool has_idle_clock(const struct td_nvml_gpu *listed)
 {
-	return listed->known & TD_GPU_KNOWS_THROTTLE && listed->throttle == NVML_CLOCK_REASON_IDLE;
+	return listed->sm_max_mhz && listed->known & TD_GPU_KNOWS_THROTTLE &&
+	       listed->throttle == NVML_CLOCK_REASON_IDLE;
 }
 
 void td_abilities_show_gpu(
@@ -178,14 +182,13 @@ void td_abilities_show_gpu(
 	for (size_t i = 0; i < sizeof(figures) / sizeof(*figures); i++)
 		if (listed->known & figures[i].known)
 			view->known |= figures[i].has;
-	if (has_idle_clock(listed))
-		view->known &= ~TD_HAS(CLOCK);
 	view->utilisation_ppm = listed->utilisation_ppm;
-	view->sm_clock_mhz = listed->sm_mhz;
+	view->sm_clock_mhz = has_idle_clock(listed) ? listed->sm_max_mhz : listed->sm_mhz;
 	view->sm_clock_max_mhz = listed->sm_max_mhz;
 	view->power_mw = listed->power_mw;
 	view->temperature_celsius = listed->temperature_celsius;
 	view->used_bytes = listed->used_bytes;
+	view->total_bytes = td_options_capacity(&node->options, listed->total_bytes);
 }
 
 char *td_abilities_sentence(uint32_t bit, char *buf, size_t len)

@@ -12,6 +12,7 @@ static void nvml_says(uint32_t known)
 	struct td_nvml_gpu listed = {.known = known,
 		.utilisation_ppm = 300000,
 		.sm_mhz = 1500,
+		.sm_max_mhz = 1980,
 		.throttle = throttle,
 		.total_bytes = 64 * MIB};
 
@@ -54,7 +55,7 @@ TEST(what_nvml_tells_of_each_gpu_is_an_ability)
 	CHECK_EQ(w.node.gpu_views[0].known, 0);
 }
 
-TEST(the_clock_of_an_idle_gpu_is_no_figure)
+TEST(the_clock_of_an_idle_gpu_counts_as_its_highest)
 {
 	uint32_t known = TD_GPU_KNOWS_CLOCK | TD_GPU_KNOWS_THROTTLE;
 
@@ -62,14 +63,14 @@ TEST(the_clock_of_an_idle_gpu_is_no_figure)
 	(void)spilling_program(0, "a", MIB);
 	throttle = 0x1; /* idle */
 	nvml_says(known);
-	CHECK_EQ(w.node.gpu_views[0].known, 0);
-	CHECK(w.node.options.has & TD_HAS(CLOCK));
+	CHECK_EQ(w.node.gpu_views[0].known, TD_HAS(CLOCK));
+	CHECK_EQ(w.node.gpu_views[0].sm_clock_mhz, 1980);
 	throttle = 0x1 | 0x20; /* and too hot */
 	nvml_says(known);
-	CHECK_EQ(w.node.gpu_views[0].known, TD_HAS(CLOCK));
+	CHECK_EQ(w.node.gpu_views[0].sm_clock_mhz, 1500);
 	throttle = 0;
 	nvml_says(known);
-	CHECK_EQ(w.node.gpu_views[0].known, TD_HAS(CLOCK));
+	CHECK_EQ(w.node.gpu_views[0].sm_clock_mhz, 1500);
 }
 
 static struct td_mps_seen seen;
