@@ -113,6 +113,8 @@ struct td_gpu_view {
 	uint32_t power_mw, temperature_celsius; /* 0: unknown */
 	/* Device memory in use by all processes of the machine; 0: unknown. */
 	uint64_t used_bytes;
+	/* The memory of the device, whatever others take there; 0: unknown. */
+	uint64_t total_bytes;
 	bool shut; /* no job may be moved to it */
 };
 

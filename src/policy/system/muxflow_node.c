@@ -170,17 +170,16 @@ static bool is_out(enum td_health_state health)
 static struct td_sysmonitor_metrics metrics_of(
 	const struct td_gpu_view *gpu, enum td_health_state health)
 {
-	uint64_t bytes =
-		gpu->used_bytes < gpu->capacity_bytes ? gpu->used_bytes : gpu->capacity_bytes;
+	/* What is not ours counts as used, and is not in the capacity. */
+	uint64_t total = gpu->total_bytes ? gpu->total_bytes : gpu->capacity_bytes,
+		 bytes = gpu->used_bytes < total ? gpu->used_bytes : total;
 
 	return (struct td_sysmonitor_metrics){
 		.initialised = health == TD_HEALTH_GOOD,
 		.available = !is_out(health),
 		.utilisation_ppm = gpu->utilisation_ppm,
 		.sm_activity_ppm = gpu->sm_activity_ppm,
-		.memory_ppm = gpu->capacity_bytes ? (uint32_t)((double)bytes /
-							       (double)gpu->capacity_bytes * TD_PPM)
-						  : 0,
+		.memory_ppm = total ? (uint32_t)((double)bytes / (double)total * TD_PPM) : 0,
 		.clock_mhz = gpu->known & TD_HAS(CLOCK) ? gpu->sm_clock_mhz : 0,
 	};
 }

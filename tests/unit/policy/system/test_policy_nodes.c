@@ -266,6 +266,31 @@ TEST(muxflow_evicts_when_overloaded_but_not_for_want_of_figures)
 	CHECK(!count_actions(TD_ACTION_EVICT, service));
 }
 
+/* Under MPS nobody tells whose memory is whose, so the capacity may be low for all that is used. */
+TEST(muxflow_judges_memory_by_what_the_gpu_has)
+{
+	start("muxflow", 1);
+	struct td_client_view *service = add(1, 0, TD_CLASS_ONLINE, GIB),
+			      *a = add(2, 0, TD_CLASS_BESTEFFORT, GIB);
+
+	service->sm_activity_ppm = 300000;
+	node.gpus[0].total_bytes = 16 * GIB;
+	node.gpus[0].capacity_bytes = 6 * GIB;
+	node.gpus[0].used_bytes = 10 * GIB;
+	for (int i = 0; i < 200; i++) {
+		node.now += 10 * MS;
+		step();
+	}
+	CHECK_EQ(node.verdicts[0].state, TD_SYSMONITOR_HEALTHY);
+	CHECK(is_open(a));
+	node.gpus[0].used_bytes = 16 * GIB;
+	for (int i = 0; i < 1000; i++) {
+		node.now += 10 * MS;
+		step();
+	}
+	CHECK_EQ(node.verdicts[0].state, TD_SYSMONITOR_OVERLIMIT);
+}
+
 TEST(muxflow_judges_each_gpu)
 {
 	start("muxflow", 2);
