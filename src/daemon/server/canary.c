@@ -73,18 +73,25 @@ static void kill_it(struct td_canary *canary)
 		forget(canary);
 }
 
+/* /proc is asked once for each server: this is called in every turn. */
+static bool knows_user(struct td_canary *canary, pid_t server)
+{
+	if (server && server != canary->server)
+		canary->server = td_procfs_uid(server, &canary->uid) ? 0 : server;
+	return server && server == canary->server;
+}
+
 uint64_t td_canary_turn(struct td_canary *canary, struct td_hang *hang,
 	const struct td_hang_params *params, const struct td_mpsd *mps, uint64_t now_ns,
 	bool *ret_hung)
 {
 	enum td_canary_end end;
-	uid_t uid = 0;
-	bool known = mps->server && !td_procfs_uid(mps->server, &uid);
+	bool known = knows_user(canary, mps->server);
 
 	*ret_hung = false;
 	td_hang_server(hang, (int)mps->server);
 	if (known)
-		hang->uid = uid;
+		hang->uid = canary->uid;
 	if (has_ended(canary, &end))
 		td_hang_canary(hang, params, end, now_ns);
 	if (td_hang_step(hang, now_ns)) {

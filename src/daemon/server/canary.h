@@ -19,6 +19,8 @@ struct td_canary {
 	struct td_loop *loop;
 	pid_t pid;
 	uint64_t sent_ns;
+	pid_t server; /* whose user is known; 0: none */
+	uid_t uid;    /* its user */
 };
 
 void td_canary_init(struct td_canary *canary, struct td_loop *loop);
