@@ -8,7 +8,8 @@ set yrange [0:*]
 set y2label "oversold, seconds a second; GPU in use"
 set y2range [0:1.6]
 set y2tics 0, 0.2, 1
+set bmargin 4
 set key top right
-plot "data/muxflow.dat" using 3:xtic(1) title "P99", \
+plot "data/muxflow.dat" using 3:xtic(sprintf("%s\n%d evicted", strcol(1), $7)) title "P99", \
   "" using 5 axes x1y2 title "oversold", \
   "" using 6 axes x1y2 title "GPU in use"

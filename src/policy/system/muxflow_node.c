@@ -170,7 +170,7 @@ static bool is_out(enum td_health_state health)
 static struct td_sysmonitor_metrics metrics_of(
 	const struct td_gpu_view *gpu, enum td_health_state health)
 {
-	/* What is not ours counts as used, and is not in the capacity. */
+	/* Memory of others counts as used, and is not in the capacity. */
 	uint64_t total = gpu->total_bytes ? gpu->total_bytes : gpu->capacity_bytes,
 		 bytes = gpu->used_bytes < total ? gpu->used_bytes : total;
 
