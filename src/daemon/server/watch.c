@@ -1,6 +1,7 @@
 /* The loop's side of the sampler; see watch.h. */
 #include "daemon/server/watch.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static void sample_ready(struct td_source *source, uint32_t events)
@@ -56,8 +57,10 @@ void td_watch_set_glance(struct td_watch *watch, uint64_t period_ns)
 
 void td_watch_set_log(struct td_watch *watch, const char *path)
 {
-	if (watch->sampler)
-		td_sampler_set_log(watch->sampler, strcmp(path, "auto") ? path : "/dev/kmsg");
+	if (!watch->sampler || !strcmp(path, watch->log))
+		return;
+	snprintf(watch->log, sizeof(watch->log), "%s", path);
+	td_sampler_set_log(watch->sampler, strcmp(path, "auto") ? path : "/dev/kmsg");
 }
 
 void td_watch_ask(struct td_watch *watch)

@@ -13,6 +13,7 @@ struct td_watch {
 	struct td_sampler *sampler; /* NULL: none could be made; everything is unknown then */
 	uint64_t period_ns;
 	bool wanted;
+	char log[TD_SAMPLER_PATH]; /* as it was set last */
 	struct td_sample sample;
 };
 
