@@ -22,12 +22,12 @@ WAYS = [("pause", TERM, -TERM), ("pause", INT, -INT), ("sleep", TERM, -TERM), ("
 
 
 class Ending:
-    def __init__(self, world, way, tandem=True, options=()):
+    def __init__(self, world, way, tandem=True, options=(), **environment):
         self.reads = way == "ignore"
         prefix = [SOFTGPU, "run", "--"] + ([TANDEM, "run", *options, "--"] if tandem else [])
         self.process = subprocess.Popen(
-            [*prefix, PROGRAM], env=dict(world.environment, WAY=way), stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            [*prefix, PROGRAM], env=dict(world.environment, WAY=way, **environment),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             preexec_fn=lambda: signal.signal(signal.SIGPIPE, signal.SIG_DFL))
         line = self.process.stdout.readline()
         while line and line != "ready\n":
@@ -74,7 +74,8 @@ def one_whose_threads_have_the_lock_of_malloc_ends():
         world.turn_on()
         other = world.client()
         for _ in range(6):
-            assert Ending(world, "allocate").end(TERM) == (-TERM, "")
+            ending = Ending(world, "allocate", MALLOC_ARENA_MAX="1")
+            assert ending.end(TERM) == (-TERM, "")
             assert ask(other, f"run {HALF} 2")[0] == 0
         assert not suspicions(world), suspicions(world)
 
