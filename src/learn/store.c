@@ -10,14 +10,10 @@
 
 #ifdef TD_HAVE_SQLITE
 
-#include <sqlite3.h>
+#include "learn/store_sql.h"
 
 #define VERSION 1
 #define BUSY_MS 1000
-
-struct td_store {
-	sqlite3 *db;
-};
 
 static const char schema[] =
 	"CREATE TABLE profile(gpu TEXT NOT NULL, job TEXT NOT NULL, feature TEXT NOT NULL,"
@@ -30,72 +26,10 @@ static const char schema[] =
 	" time_s INTEGER NOT NULL, PRIMARY KEY(target, gpu)) WITHOUT ROWID;"
 	"PRAGMA user_version = 1;";
 
-static int error_of(int code)
-{
-	switch (code & 0xff) {
-	case SQLITE_OK:
-	case SQLITE_DONE:
-	case SQLITE_ROW: return 0;
-	case SQLITE_BUSY:
-	case SQLITE_LOCKED: return -EBUSY;
-	case SQLITE_NOMEM: return -ENOMEM;
-	default: return -EIO;
-	}
-}
-
-/* A parameter of a statement. kind: t text, d double, i integer, b bytes with their size. */
-struct value {
-	char kind;
-	const char *text;
-	const void *bytes;
-	size_t size;
-	double number;
-	int64_t integer;
-};
-
-#define TEXT(s)     ((struct value){.kind = 't', .text = (s)})
-#define NUMBER(d)   ((struct value){.kind = 'd', .number = (d)})
-#define INTEGER(i)  ((struct value){.kind = 'i', .integer = (i)})
-#define BYTES(b, n) ((struct value){.kind = 'b', .bytes = (b), .size = (n)})
-
-static int bind(sqlite3_stmt *statement, int at, const struct value *v)
-{
-	switch (v->kind) {
-	case 't': return sqlite3_bind_text(statement, at, v->text, -1, SQLITE_STATIC);
-	case 'd': return sqlite3_bind_double(statement, at, v->number);
-	case 'i': return sqlite3_bind_int64(statement, at, v->integer);
-	default: return sqlite3_bind_blob64(statement, at, v->bytes, v->size, SQLITE_STATIC);
-	}
-}
-
-static int prepare(struct td_store *store, const char *sql, const struct value *values, int count,
-	sqlite3_stmt **ret_statement)
-{
-	int code = sqlite3_prepare_v2(store->db, sql, -1, ret_statement, NULL);
-
-	for (int k = 0; k < count && code == SQLITE_OK; k++)
-		code = bind(*ret_statement, k + 1, &values[k]);
-	if (code != SQLITE_OK)
-		sqlite3_finalize(*ret_statement);
-	return error_of(code);
-}
-
-static int change(struct td_store *store, const char *sql, const struct value *values, int count)
-{
-	sqlite3_stmt *statement;
-	int r = prepare(store, sql, values, count, &statement);
-
-	if (r < 0)
-		return r;
-	r = error_of(sqlite3_step(statement));
-	sqlite3_finalize(statement);
-	return r;
-}
-
 static int read_version(struct td_store *store, int *ret_version)
 {
 	sqlite3_stmt *statement;
-	int r = prepare(store, "PRAGMA user_version", NULL, 0, &statement);
+	int r = td_sql_prepare(store, "PRAGMA user_version", NULL, 0, &statement);
 
 	if (r < 0)
 		return r;
@@ -111,7 +45,7 @@ static int read_version(struct td_store *store, int *ret_version)
  */
 static int bring_up_to_date(struct td_store *store)
 {
-	int version, r = error_of(sqlite3_exec(store->db, "BEGIN IMMEDIATE", NULL, NULL, NULL));
+	int version, r = td_sql_error(sqlite3_exec(store->db, "BEGIN IMMEDIATE", NULL, NULL, NULL));
 
 	if (r < 0)
 		return r;
@@ -119,9 +53,9 @@ static int bring_up_to_date(struct td_store *store)
 	if (!r && version > VERSION)
 		r = -EPROTO;
 	if (!r && version < 1)
-		r = error_of(sqlite3_exec(store->db, schema, NULL, NULL, NULL));
+		r = td_sql_error(sqlite3_exec(store->db, schema, NULL, NULL, NULL));
 	if (!r)
-		r = error_of(sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL));
+		r = td_sql_error(sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL));
 	if (r < 0)
 		(void)sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
 	return r;
@@ -134,9 +68,9 @@ int td_store_open(const char *path, struct td_store **ret_store)
 
 	if (!store)
 		return -ENOMEM;
-	r = error_of(sqlite3_open(path, &store->db));
+	r = td_sql_error(sqlite3_open(path, &store->db));
 	if (!r)
-		r = error_of(sqlite3_busy_timeout(store->db, BUSY_MS));
+		r = td_sql_error(sqlite3_busy_timeout(store->db, BUSY_MS));
 	if (!r)
 		r = bring_up_to_date(store);
 	if (r < 0) {
@@ -158,25 +92,27 @@ void td_store_close(struct td_store *store)
 int td_store_put_profile(struct td_store *store, const char *gpu, const char *job,
 	const char *feature, double value, int64_t time_s)
 {
-	const struct value values[] = {
-		TEXT(gpu), TEXT(job), TEXT(feature), NUMBER(value), INTEGER(time_s)};
+	const struct td_sql_value values[] = {TD_SQL_TEXT(gpu), TD_SQL_TEXT(job),
+		TD_SQL_TEXT(feature), TD_SQL_NUMBER(value), TD_SQL_INTEGER(time_s)};
 
-	return change(store, "INSERT OR REPLACE INTO profile VALUES(?, ?, ?, ?, ?)", values, 5);
+	return td_sql_change(
+		store, "INSERT OR REPLACE INTO profile VALUES(?, ?, ?, ?, ?)", values, 5);
 }
 
 int td_store_get_profile(struct td_store *store, const char *gpu, const char *job,
 	const char *feature, double *ret_value)
 {
-	const struct value values[] = {TEXT(gpu), TEXT(job), TEXT(feature)};
+	const struct td_sql_value values[] = {
+		TD_SQL_TEXT(gpu), TD_SQL_TEXT(job), TD_SQL_TEXT(feature)};
 	sqlite3_stmt *statement;
-	int code, r = prepare(store,
+	int code, r = td_sql_prepare(store,
 			  "SELECT value FROM profile WHERE gpu = ? AND job = ? AND feature = ?",
 			  values, 3, &statement);
 
 	if (r < 0)
 		return r;
 	code = sqlite3_step(statement);
-	r = code == SQLITE_DONE ? -ENOENT : error_of(code);
+	r = code == SQLITE_DONE ? -ENOENT : td_sql_error(code);
 	if (!r)
 		*ret_value = sqlite3_column_double(statement, 0);
 	sqlite3_finalize(statement);
@@ -187,15 +123,16 @@ int td_store_add_sample(struct td_store *store, const char *target, const char *
 	const double *x, uint32_t inputs, double y)
 {
 	uint64_t words[TD_PREDICT_INPUTS_MAX];
-	const struct value values[] = {
-		TEXT(target), TEXT(gpu), BYTES(words, inputs * sizeof(words[0])), NUMBER(y)};
+	const struct td_sql_value values[] = {TD_SQL_TEXT(target), TD_SQL_TEXT(gpu),
+		TD_SQL_BYTES(words, inputs * sizeof(words[0])), TD_SQL_NUMBER(y)};
 
 	if (!inputs || inputs > TD_PREDICT_INPUTS_MAX)
 		return -EINVAL;
 	memcpy(words, x, inputs * sizeof(words[0]));
 	for (uint32_t k = 0; k < inputs; k++)
 		words[k] = htole64(words[k]);
-	return change(store, "INSERT INTO sample(target, gpu, x, y) VALUES(?, ?, ?, ?)", values, 4);
+	return td_sql_change(
+		store, "INSERT INTO sample(target, gpu, x, y) VALUES(?, ?, ?, ?)", values, 4);
 }
 
 struct samples {
@@ -231,10 +168,11 @@ static int append(struct samples *s, sqlite3_stmt *statement)
 	return 0;
 }
 
-static int newest_inputs(struct td_store *store, const struct value *values, uint32_t *ret_inputs)
+static int newest_inputs(
+	struct td_store *store, const struct td_sql_value *values, uint32_t *ret_inputs)
 {
 	sqlite3_stmt *statement;
-	int code, r = prepare(store,
+	int code, r = td_sql_prepare(store,
 			  "SELECT length(x) FROM sample WHERE target = ? AND gpu = ? ORDER BY id "
 			  "DESC LIMIT 1",
 			  values, 2, &statement);
@@ -242,7 +180,7 @@ static int newest_inputs(struct td_store *store, const struct value *values, uin
 	if (r < 0)
 		return r;
 	code = sqlite3_step(statement);
-	r = code == SQLITE_DONE ? -ENOENT : error_of(code);
+	r = code == SQLITE_DONE ? -ENOENT : td_sql_error(code);
 	if (!r) {
 		int64_t bytes = sqlite3_column_int64(statement, 0);
 
@@ -257,7 +195,7 @@ static int newest_inputs(struct td_store *store, const struct value *values, uin
 int td_store_get_samples(struct td_store *store, const char *target, const char *gpu,
 	double **ret_x, double **ret_y, uint32_t *ret_count, uint32_t *ret_inputs)
 {
-	struct value values[] = {TEXT(target), TEXT(gpu), INTEGER(0)};
+	struct td_sql_value values[] = {TD_SQL_TEXT(target), TD_SQL_TEXT(gpu), TD_SQL_INTEGER(0)};
 	struct samples s = {0};
 	sqlite3_stmt *statement;
 	int code = SQLITE_DONE, r = newest_inputs(store, values, &s.inputs);
@@ -265,7 +203,7 @@ int td_store_get_samples(struct td_store *store, const char *target, const char 
 	if (r < 0)
 		return r;
 	values[2].integer = 8 * (int64_t)s.inputs;
-	r = prepare(store,
+	r = td_sql_prepare(store,
 		"SELECT x, y FROM sample WHERE target = ? AND gpu = ? AND length(x) = ? ORDER BY "
 		"id",
 		values, 3, &statement);
@@ -275,7 +213,7 @@ int td_store_get_samples(struct td_store *store, const char *target, const char 
 		r = append(&s, statement);
 	sqlite3_finalize(statement);
 	if (!r)
-		r = error_of(code);
+		r = td_sql_error(code);
 	if (r < 0) {
 		free(s.x);
 		free(s.y);
@@ -297,9 +235,9 @@ int td_store_put_model(struct td_store *store, const char *target, const char *g
 
 	if (r < 0)
 		return r;
-	r = change(store, "INSERT OR REPLACE INTO model VALUES(?, ?, ?, ?)",
-		(const struct value[]){
-			TEXT(target), TEXT(gpu), BYTES(bytes, size), INTEGER(time_s)},
+	r = td_sql_change(store, "INSERT OR REPLACE INTO model VALUES(?, ?, ?, ?)",
+		(const struct td_sql_value[]){TD_SQL_TEXT(target), TD_SQL_TEXT(gpu),
+			TD_SQL_BYTES(bytes, size), TD_SQL_INTEGER(time_s)},
 		4);
 	free(bytes);
 	return r;
@@ -308,15 +246,15 @@ int td_store_put_model(struct td_store *store, const char *target, const char *g
 int td_store_get_model(
 	struct td_store *store, const char *target, const char *gpu, struct td_model *ret_model)
 {
-	const struct value values[] = {TEXT(target), TEXT(gpu)};
+	const struct td_sql_value values[] = {TD_SQL_TEXT(target), TD_SQL_TEXT(gpu)};
 	sqlite3_stmt *statement;
-	int code, r = prepare(store, "SELECT blob FROM model WHERE target = ? AND gpu = ?", values,
-			  2, &statement);
+	int code, r = td_sql_prepare(store, "SELECT blob FROM model WHERE target = ? AND gpu = ?",
+			  values, 2, &statement);
 
 	if (r < 0)
 		return r;
 	code = sqlite3_step(statement);
-	r = code == SQLITE_DONE ? -ENOENT : error_of(code);
+	r = code == SQLITE_DONE ? -ENOENT : td_sql_error(code);
 	if (!r)
 		r = td_model_from_blob(sqlite3_column_blob(statement, 0),
 			(size_t)sqlite3_column_bytes(statement, 0), ret_model);
