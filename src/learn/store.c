@@ -12,10 +12,11 @@
 
 #include "learn/store_sql.h"
 
-#define VERSION 1
+#define VERSION 2
 #define BUSY_MS 1000
 
-static const char schema[] =
+/* Each brings a database to version 1, 2, ... from the one before it; see store.h. */
+static const char *const upgrades[VERSION] = {
 	"CREATE TABLE profile(gpu TEXT NOT NULL, job TEXT NOT NULL, feature TEXT NOT NULL,"
 	" value REAL NOT NULL, time_s INTEGER NOT NULL, PRIMARY KEY(gpu, job, feature)) WITHOUT "
 	"ROWID;"
@@ -24,7 +25,24 @@ static const char schema[] =
 	"CREATE INDEX sample_of ON sample(target, gpu);"
 	"CREATE TABLE model(target TEXT NOT NULL, gpu TEXT NOT NULL, blob BLOB NOT NULL,"
 	" time_s INTEGER NOT NULL, PRIMARY KEY(target, gpu)) WITHOUT ROWID;"
-	"PRAGMA user_version = 1;";
+	"PRAGMA user_version = 1;",
+	"CREATE TABLE program(gpu TEXT NOT NULL, program TEXT NOT NULL, command TEXT NOT NULL,"
+	" runs INTEGER NOT NULL, time_s INTEGER NOT NULL, seconds REAL NOT NULL,"
+	" utilisation REAL NOT NULL, sm_activity REAL NOT NULL, core_demand REAL NOT NULL,"
+	" duty REAL NOT NULL, launches_per_s REAL NOT NULL, steps_per_s REAL NOT NULL,"
+	" step_s REAL NOT NULL, step_sure REAL NOT NULL, p99_s REAL NOT NULL,"
+	" requests_per_s REAL NOT NULL, peak_bytes INTEGER NOT NULL,"
+	" resident_bytes INTEGER NOT NULL, PRIMARY KEY(gpu, program)) WITHOUT ROWID;"
+	"CREATE TABLE pair(id INTEGER PRIMARY KEY, gpu TEXT NOT NULL, online TEXT NOT NULL,"
+	" offline TEXT NOT NULL, policy TEXT NOT NULL, sm_share REAL NOT NULL,"
+	" seconds REAL NOT NULL, speed REAL NOT NULL, online_speed REAL NOT NULL,"
+	" time_s INTEGER NOT NULL);"
+	"CREATE INDEX pair_of ON pair(gpu);"
+	"CREATE TABLE quality(target TEXT NOT NULL, gpu TEXT NOT NULL, rows INTEGER NOT NULL,"
+	" programs INTEGER NOT NULL, error REAL NOT NULL, mean_error REAL NOT NULL,"
+	" PRIMARY KEY(target, gpu)) WITHOUT ROWID;"
+	"PRAGMA user_version = 2;",
+};
 
 static int read_version(struct td_store *store, int *ret_version)
 {
@@ -50,10 +68,10 @@ static int bring_up_to_date(struct td_store *store)
 	if (r < 0)
 		return r;
 	r = read_version(store, &version);
-	if (!r && version > VERSION)
+	if (!r && (version < 0 || version > VERSION))
 		r = -EPROTO;
-	if (!r && version < 1)
-		r = td_sql_error(sqlite3_exec(store->db, schema, NULL, NULL, NULL));
+	for (; !r && version < VERSION; version++)
+		r = td_sql_error(sqlite3_exec(store->db, upgrades[version], NULL, NULL, NULL));
 	if (!r)
 		r = td_sql_error(sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL));
 	if (r < 0)

@@ -5,11 +5,12 @@
  * campaigns fill a database, learners read it, and models go back into it. There is one file per
  * node or cluster; several processes may have it open.
  *
- * Schema, PRAGMA user_version 1:
+ * Schema, PRAGMA user_version 2:
  * - profile(gpu, job, feature, value, time_s): one number each, the latest wins; primary key (gpu,
  *   job, feature)
  * - sample(target, gpu, x, y): the learners' input; x is a blob of little-endian doubles
  * - model(target, gpu, blob, time_s): the one in use; primary key (target, gpu)
+ * - program, pair, quality: store_programs.h (since version 2)
  *
  * An older version is upgraded when it is opened, in one transaction. A newer one is refused
  * (-EPROTO) and never written.

@@ -9,7 +9,7 @@ struct td_store {
 	sqlite3 *db;
 };
 
-/* What a parameter is bound to, by letter: t text, d double, i integer, b bytes and size. */
+/* A parameter's value, by letter: t text, d double, i integer, b bytes and size. */
 struct td_sql_value {
 	char kind;
 	const char *text;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/program.h"
+#include "profiler/program.h"
 
 const struct td_profiler_verb td_profiler_verbs[] = {
 	{"service", "--name NAME --url URL [OPTION]... -- COMMAND [ARG]...",
@@ -28,36 +29,13 @@ int td_profiler_fail(const char *format, ...)
 	return TD_PROFILER_FAILED;
 }
 
-static void usage(FILE *out)
-{
-	fputs("usage: tandem profile [OPTION]... -- COMMAND [ARG]...\n"
-	      "       tandem profile --list [--json]\n",
-		out);
-	for (const struct td_profiler_verb *verb = td_profiler_verbs; verb->name; verb++)
-		fprintf(out, "       tandem profile %s %s\n", verb->name, verb->arguments);
-	fputs("\nMeasures a program alone on its GPU, and keeps what was measured.\n", out);
-	for (const struct td_profiler_verb *verb = td_profiler_verbs; verb->name; verb++)
-		fprintf(out, "  %-9s %s\n", verb->name, verb->help);
-}
-
 static int dispatch(int argc, char **argv)
 {
-	if (argc < 2) {
-		usage(stderr);
-		return TD_PROFILER_FAILED;
-	}
-	if (td_asks_help(argv[1])) {
-		usage(stdout);
-		return 0;
-	}
-	for (const struct td_profiler_verb *verb = td_profiler_verbs; verb->name; verb++)
-		if (!strcmp(verb->name, argv[1]))
-			return verb->run(argc - 1, argv + 1);
-	if (argv[1][0] == '-')
-		return td_profiler_fail("profiling a program is not there yet");
-	return td_profiler_fail("\"%.64s\" is not known to tandem profile: expected -- before a "
-				"program's command; see tandem profile --help",
-		argv[1]);
+	if (argc > 1)
+		for (const struct td_profiler_verb *verb = td_profiler_verbs; verb->name; verb++)
+			if (!strcmp(verb->name, argv[1]))
+				return verb->run(argc - 1, argv + 1);
+	return td_profiler_run(argc, argv);
 }
 
 int main(int argc, char **argv)

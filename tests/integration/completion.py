@@ -62,9 +62,10 @@ def jobs_and_keys_are_completed_as_words_alone():
 
 def each_option_of_the_help_is_known():
     with World() as world:
-        for verb in ("run", "top", "web", "ps", "gpu", "stop", "doctor", "explain", "policies"):
+        for verb in ("run", "top", "web", "profile", "ps", "gpu", "stop", "doctor", "explain",
+                     "policies"):
             done = world.call(TANDEM, verb, "--help")
-            if done.returncode == 125 and verb in ("top", "web"):
+            if done.returncode == 125 and verb in ("top", "web", "profile"):
                 continue  # it was not built
             lines = [line for line in done.stdout.splitlines() if re.match(r"usage:| +-", line)]
             told = {o for line in lines for o in re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", line)

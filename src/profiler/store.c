@@ -1,0 +1,92 @@
+/* See store.h. */
+#include "profiler/store.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/err.h"
+#include "learn/store.h"
+#include "learn/store_programs.h"
+
+/* Makes the folders of a file, from the root on. */
+static int make_folders(const char *file)
+{
+	char path[PATH_MAX];
+
+	if (snprintf(path, sizeof(path), "%s", file) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	for (char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
+		*at = 0;
+		if (mkdir(path, 0700) && errno != EEXIST)
+			return -errno;
+		*at = '/';
+	}
+	return 0;
+}
+
+static int find_own(char *ret, size_t len, struct td_err *err)
+{
+	const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+	int n, r;
+
+	if (data && *data == '/')
+		n = snprintf(ret, len, "%s/tandem/profiles.db", data);
+	else if (home && *home == '/')
+		n = snprintf(ret, len, "%s/.local/share/tandem/profiles.db", home);
+	else
+		return td_err_set(err, -ENOENT,
+			"neither HOME nor XDG_DATA_HOME is a folder: expected --store FILE");
+	if (n >= (int)len)
+		return td_err_set(err, -ENAMETOOLONG, "HOME is too long: expected --store FILE");
+	r = make_folders(ret);
+	return r ? td_err_set(err, r, "\"%s\": %s", ret, strerror(-r)) : 0;
+}
+
+int td_profiler_store_error(int code, struct td_err *err)
+{
+	switch (code) {
+	case -ENOSYS: return td_err_set(err, code, "tandem was built without SQLite");
+	case -EPROTO: return td_err_set(err, code, "the database is of a newer version of tandem");
+	case -EBUSY: return td_err_set(err, code, "the database is locked by another process");
+	case -EIO:
+		return td_err_set(
+			err, code, "the database is damaged, or cannot be read or written");
+	case -EINVAL: return td_err_set(err, code, "the database has a row that is not valid");
+	default: return td_err_set(err, code, "the database: %s", strerror(-code));
+	}
+}
+
+int td_profiler_open(const char *path, struct td_store **ret_store, struct td_err *err)
+{
+	char own[PATH_MAX];
+	struct td_err why;
+	int r;
+
+	if (!path) {
+		r = find_own(own, sizeof(own), err);
+		if (r)
+			return r;
+		path = own;
+	}
+	r = td_store_open(path, ret_store);
+	if (!r)
+		return 0;
+	(void)td_profiler_store_error(r, &why);
+	return td_err_set(err, r, "\"%.200s\": %.200s", path, why.msg);
+}
+
+int td_profiler_check_name(const char *name, struct td_err *err)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789._+-";
+
+	if (*name && !name[strspn(name, letters)] && strlen(name) < TD_PROGRAM_NAME)
+		return 0;
+	return td_err_set(err, -EINVAL,
+		"\"%.64s\" is not a valid name: expected 1 to %d letters, digits, and . _ + -",
+		name, TD_PROGRAM_NAME - 1);
+}
