@@ -32,6 +32,8 @@ const struct td_verb td_verbs[] = {
 	{"model", "[OPTION]... [NAME]",
 		"what is known of services and of their neighbours: see tandem model --help",
 		td_verb_model},
+	{"predict", "[OPTION]... ONLINE BESTEFFORT",
+		"how fast one program is beside another, before they meet", td_verb_profile},
 	{"doctor", "[--json] [PROGRAM]", "does sharing work here, and for this program?",
 		td_verb_doctor},
 	{"layers", "[--json] FILE", "the layers of the neural network in an ONNX file",
@@ -67,7 +69,7 @@ static void usage(FILE *out)
 
 static bool has_own_help(const char *verb)
 {
-	static const char *const verbs[] = {"run", "top", "web", "profile", "model"};
+	static const char *const verbs[] = {"run", "top", "web", "profile", "predict", "model"};
 
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
 		if (!strcmp(verb, verbs[i]))

@@ -9,12 +9,12 @@
 #include "profiler/program.h"
 
 const struct td_profiler_verb td_profiler_verbs[] = {
-	{"service", "--name NAME --url URL [OPTION]... -- COMMAND [ARG]...",
-		"a service's latency over batches, shares of the SMs and neighbours",
+	{"campaign", "programs beside each other, from which tandem predict learns",
+		td_profiler_campaign},
+	{"service", "a service's latency over batches, shares of the SMs and neighbours",
 		td_profiler_service},
-	{"model", "[OPTION]... [NAME]", "what is known of services: the same as tandem model",
-		td_profiler_model},
-	{NULL, NULL, NULL, NULL},
+	{"model", "what is known of services: the same as tandem model", td_profiler_model},
+	{NULL, NULL, NULL},
 };
 
 int td_profiler_fail(const char *format, ...)
@@ -31,6 +31,8 @@ int td_profiler_fail(const char *format, ...)
 
 static int dispatch(int argc, char **argv)
 {
+	if (argc && !strcmp(argv[0], "predict"))
+		return td_profiler_predict(argc, argv);
 	if (argc > 1)
 		for (const struct td_profiler_verb *verb = td_profiler_verbs; verb->name; verb++)
 			if (!strcmp(verb->name, argv[1]))

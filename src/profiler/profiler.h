@@ -10,13 +10,17 @@
 
 /* A word behind `tandem profile` that is no option: the table is in main.c. */
 struct td_profiler_verb {
-	const char *name, *arguments, *help;
+	const char *name, *help;
 	int (*run)(int argc, char **argv); /* argv[0] is the name; the result is the exit status */
 };
 extern const struct td_profiler_verb td_profiler_verbs[];
 
+int td_profiler_campaign(int argc, char **argv);
 int td_profiler_service(int argc, char **argv);
 int td_profiler_model(int argc, char **argv);
+
+/* `tandem predict`: argv[0] is "predict". */
+int td_profiler_predict(int argc, char **argv);
 
 /* Prints "tandem: ..." and returns TD_PROFILER_FAILED. */
 int td_profiler_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

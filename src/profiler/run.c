@@ -14,6 +14,7 @@
 #include "cli/json.h"
 #include "learn/store.h"
 #include "profiler/measure.h"
+#include "profiler/plan.h"
 #include "profiler/profiler.h"
 #include "profiler/program.h"
 #include "profiler/store.h"

@@ -10,7 +10,6 @@
 
 #include "base/err.h"
 #include "learn/store.h"
-#include "learn/store_programs.h"
 
 /* Makes the folders of a file, from the root on. */
 static int make_folders(const char *file)
@@ -77,16 +76,4 @@ int td_profiler_open(const char *path, struct td_store **ret_store, struct td_er
 		return 0;
 	(void)td_profiler_store_error(r, &why);
 	return td_err_set(err, r, "\"%.200s\": %.200s", path, why.msg);
-}
-
-int td_profiler_check_name(const char *name, struct td_err *err)
-{
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				      "0123456789._+-";
-
-	if (*name && !name[strspn(name, letters)] && strlen(name) < TD_PROGRAM_NAME)
-		return 0;
-	return td_err_set(err, -EINVAL,
-		"\"%.64s\" is not a valid name: expected 1 to %d letters, digits, and . _ + -",
-		name, TD_PROGRAM_NAME - 1);
 }

@@ -12,9 +12,3 @@ int td_profiler_open(const char *path, struct td_store **ret_store, struct td_er
 
 /* A sentence for an error of the store. Returns code. */
 int td_profiler_store_error(int code, struct td_err *err);
-
-/*
- * A program's name: letters, digits and ". _ + -", not longer than its column. 0, or -EINVAL with a
- * sentence that quotes it.
- */
-int td_profiler_check_name(const char *name, struct td_err *err);

@@ -1,5 +1,8 @@
 /* Rows of options.def of the one verb for which OPTION_<verb> is defined; see options.h. Included
  * within a table, more than once. */
+#ifndef OPTION_predict
+#define OPTION_predict(name, letter, argument)
+#endif
 #ifndef OPTION_profile
 #define OPTION_profile(name, letter, argument)
 #endif
@@ -15,6 +18,7 @@
 #define OPTION(verb, name, letter, argument, values, help) OPTION_##verb(name, letter, argument)
 #include "view/options.def"
 #undef OPTION
+#undef OPTION_predict
 #undef OPTION_profile
 #undef OPTION_run
 #undef OPTION_top

@@ -1,7 +1,10 @@
 /* Figures of a job from made-up rounds of the daemon, and rows of the store from them. */
+#include <errno.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "profiler/figures.h"
+#include "profiler/plan.h"
 #include "profiler/program.h"
 #include "test.h"
 #include "view/snapshot.h"
@@ -175,4 +178,56 @@ TEST(a_command_that_is_too_long_is_cut)
 	CHECK_STR(td_program_command(buf, sizeof(buf), argv), "word word w");
 	argv[1] = NULL;
 	CHECK_STR(td_program_command(buf, sizeof(buf), argv), "word");
+}
+
+static void check_plan_refused(const char *text, const char *quoted)
+{
+	struct td_plan plan = {.count = 77};
+	struct td_err err = {0};
+
+	CHECK_EQ(td_plan_parse(text, &plan, &err), -EINVAL);
+	CHECK(strstr(err.msg, quoted));
+	CHECK_EQ(plan.count, 77);
+}
+
+TEST(a_plan_has_the_online_programs_first)
+{
+	struct td_plan plan;
+	struct td_err err;
+
+	CHECK_EQ(td_plan_parse("besteffort work  ./beside --sms 8 \n\n # note\n"
+			       "online web sh -c 'serve & load'\nbesteffort b x",
+			 &plan, &err),
+		0);
+	CHECK(plan.count == 3 && plan.online_count == 1);
+	CHECK_STR(plan.programs[0].name, "web");
+	CHECK_STR(plan.programs[0].command, "sh -c 'serve & load'");
+	CHECK_STR(plan.programs[1].name, "work");
+	CHECK_STR(plan.programs[2].name, "b");
+}
+
+TEST(a_plan_that_is_not_valid_is_refused_with_its_line)
+{
+	check_plan_refused("online a x\nguaranteed b y", "line 2: \"guaranteed\"");
+	check_plan_refused("online a;b x", "\"a;b\"");
+	check_plan_refused("online a", "\"a\": expected a command");
+	check_plan_refused("online a x\nbesteffort a y", "line 2: \"a\" is there twice");
+	check_plan_refused("online a x", "both classes");
+	check_plan_refused("", "both classes");
+}
+
+TEST(shares_ascend_from_1_to_100)
+{
+	static const char *const bad[] = {
+		"", "0", "101", "40,20", "20,20", "20,", ",", "20;30", "x", "-5", "20%%"};
+	unsigned percents[TD_PLAN_SHARES];
+	struct td_err err;
+	uint32_t count;
+
+	CHECK_EQ(td_plan_shares("10,25%,100", percents, &count, &err), 0);
+	CHECK(count == 3 && percents[0] == 10 && percents[1] == 25 && percents[2] == 100);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		CHECK_EQ(td_plan_shares(bad[i], percents, &count, &err), -EINVAL);
+		CHECK(strstr(err.msg, bad[i]));
+	}
 }

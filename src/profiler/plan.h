@@ -1,0 +1,45 @@
+/*
+ * The programs of a campaign, from a file: a line for each, CLASS NAME COMMAND, with the class
+ * `online` or `besteffort`. The command is for the shell. Lines that are empty or begin with # are
+ * skipped. tests/fuzz/fuzz_plan.c gives it bytes of any kind.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "learn/store_programs.h"
+
+struct td_err;
+
+#define TD_PLAN_MAX 64u
+
+struct td_plan_program {
+	bool online;
+	char name[TD_PROGRAM_NAME], command[TD_PROGRAM_COMMAND];
+};
+
+struct td_plan {
+	uint32_t count, online_count;
+	struct td_plan_program programs[TD_PLAN_MAX]; /* the online ones first */
+};
+
+/*
+ * Returns 0, or -EINVAL with a sentence that has the line's number: a word is not valid, a name is
+ * there twice, or the programs are too many, or none of a class.
+ */
+int td_plan_parse(const char *text, struct td_plan *ret_plan, struct td_err *err);
+
+/* Reads a file. 0, or -errno with a sentence. */
+int td_plan_load(const char *path, struct td_plan *ret_plan, struct td_err *err);
+
+/* "20,40" or "20%,40%": ascending, 1 to 100. 0, or -EINVAL with a sentence. */
+#define TD_PLAN_SHARES 16u
+int td_plan_shares(const char *text, unsigned ret_percents[TD_PLAN_SHARES], uint32_t *ret_count,
+	struct td_err *err);
+
+/*
+ * A program's name: letters, digits and ". _ + -", not longer than its column. 0, or -EINVAL with a
+ * sentence that quotes it.
+ */
+int td_profiler_check_name(const char *name, struct td_err *err);
