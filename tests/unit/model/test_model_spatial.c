@@ -96,6 +96,7 @@ TEST(spare_speed_is_what_nobody_else_wants)
 TEST(shares_are_whole_units_of_two_sms)
 {
 	const struct td_gpu_spec *a100 = td_gpu_spec_find("a100"), *tiny = td_gpu_spec_find("tiny");
+	struct td_gpu_spec odd = *a100;
 
 	CHECK_EQ(a100->sm_count, 108);
 	CHECK_EQ(td_spatial_sms_of_percentage(a100, 100), 108);
@@ -107,6 +108,9 @@ TEST(shares_are_whole_units_of_two_sms)
 	CHECK_EQ(td_spatial_sms_of_affinity(a100, 1), 2);
 	CHECK_EQ(td_spatial_sms_of_affinity(a100, 500), 108);
 	CHECK_EQ(td_spatial_sms_of_percentage(tiny, 10), 2);
+	/* All of an odd number, not twice the half. */
+	odd.sm_count = 5;
+	CHECK_EQ(td_spatial_sms_of_percentage(&odd, 100), 5);
 }
 
 static const struct td_gpu_spec spec = {.slice_ns = 100, .switch_ns = 10};

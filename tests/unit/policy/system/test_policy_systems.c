@@ -182,6 +182,22 @@ TEST(dcuda_settles_when_nothing_else_moves)
 	}
 }
 
+TEST(muxflow_tells_its_predictor_the_service_then_the_job_then_the_share)
+{
+	const struct td_muxflow_profile online = {.utilisation = 1,
+						.sm_activity = 2,
+						.sm_occupancy = 3},
+					offline = {.utilisation = 4,
+						.sm_activity = 5,
+						.sm_occupancy = 6,
+						.alone_s = 7};
+	double inputs[TD_MUXFLOW_INPUTS];
+
+	td_muxflow_inputs(&online, &offline, 8000000, inputs);
+	for (int i = 0; i < TD_MUXFLOW_INPUTS; i++)
+		CHECK(fabs(inputs[i] - (i + 1)) < 1e-12);
+}
+
 TEST(mudi_puts_a_task_beside_the_least_sensitive_service)
 {
 	static double store[2][4 * (TD_MUDI_INPUTS + 1)];
