@@ -31,13 +31,13 @@
 #include "policy/system/dcuda.h"
 
 /* So long the algorithms have to want a move before it is planned. */
-#define BALANCE_HOLD_NS (3 * TD_SLICE_NS)
-#define COMPACT_HOLD_NS (20 * TD_SLICE_NS)
+#define BALANCE_HOLD_NS (2 * TD_SLICE_NS)
+#define COMPACT_HOLD_NS (50 * TD_SLICE_NS)
 /* A program that has moved stays at least so long: moves take at most a twentieth of its time. */
 #define REST_TIMES  20
 #define REST_MIN_NS (10 * TD_SLICE_NS)
 /* Demands are means over about this long. */
-#define SMOOTHING_NS (5 * TD_SLICE_NS)
+#define SMOOTHING_NS (2 * TD_SLICE_NS)
 /* A whole GPU, which is less than what overloads one. */
 #define ALL 0.99
 /* A GPU that is always busy: overloaded, and one group of a slice. */

@@ -448,7 +448,7 @@ TEST(dcuda_compacts_what_has_been_light_for_long)
 
 	a->core_ppm = 200000;
 	b->core_ppm = 300000;
-	pass(1900 * MS);
+	pass(4900 * MS);
 	CHECK(!node.plan.action_count);
 	pass(200 * MS);
 	CHECK_EQ(count_actions(TD_ACTION_MIGRATE, a), 1);
@@ -508,17 +508,19 @@ TEST(dcuda_does_not_starve_a_job_on_two_overloaded_gpus)
 			      *b = add(3, 1, TD_CLASS_BESTEFFORT, GIB);
 	uint32_t slices[3] = {0};
 
-	wide0->core_ppm = 900000;
-	wide1->core_ppm = 700000;
-	a->core_ppm = 800000;
-	b->core_ppm = 800000;
+	static const uint32_t cores[] = {900000, 700000, 800000, 800000};
+
 	wide0->migrates = wide1->migrates = a->migrates = b->migrates = false;
 	for (int i = 0; i < 10; i++) {
+		for (uint32_t c = 0; c < 4; c++)
+			node.clients[c].core_ppm = !i || is_open(&node.clients[c]) ? cores[c] : 0;
 		step();
 		CHECK_EQ(is_open(wide0), is_open(wide1));
 		slices[0] += is_open(wide0);
 		slices[1] += is_open(a);
 		slices[2] += is_open(b);
+		for (uint32_t c = 0; c < 4; c++)
+			node.clients[c].held_ns += is_open(&node.clients[c]) ? 100 * MS : 0;
 		node.now += 100 * MS;
 	}
 	CHECK(slices[0] >= 5 && slices[1] == 5 && slices[2] == 5);
