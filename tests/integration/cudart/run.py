@@ -187,4 +187,5 @@ def main():
             gpus.stop()
 
 
-main()
+if __name__ == "__main__":
+    main()
