@@ -361,6 +361,18 @@ static void place_anew(struct td_job *job, const uint8_t *from, const uint8_t *t
 			memcpy(job->placed[i], to, 16);
 }
 
+bool td_move_has_no_place(struct td_node *node, struct td_process *process,
+	const struct td_msg_attach *attach, const char *why, uint64_t now_ns)
+{
+	struct td_act *act = process->moving.number ? act_of(node, process->moving.number) : NULL;
+
+	if (!act || memcmp(process->moving.gpu, attach->gpu, sizeof(process->moving.gpu)) ||
+		td_list_empty(&process->clients))
+		return false;
+	give_up(node, act, process, TD_ACTION_REFUSED, why, now_ns);
+	return true;
+}
+
 /* act: NULL: it was given up before. */
 static void done(struct td_node *node, struct td_act *act, struct td_process *process,
 	const struct td_msg_moved *msg, uint64_t now_ns)

@@ -520,6 +520,12 @@ void td_actions_deinit(struct td_node *node);
 /* MOVABLE and MOVED. 0 or -EPROTO. moves.c */
 int td_move_message(struct td_node *node, struct td_process *process, const struct td_msg *msg,
 	uint64_t now_ns);
+/*
+ * The process cannot attach to a GPU. Returns true if it was to move there: then the move is given
+ * up, and the process stays where it is. why: a sentence.
+ */
+bool td_move_has_no_place(struct td_node *node, struct td_process *process,
+	const struct td_msg_attach *attach, const char *why, uint64_t now_ns);
 /* LEAVING. 0 or -EPROTO. endings.c */
 int td_process_leaving(struct td_process *process, const struct td_msg_leaving *msg);
 

@@ -223,6 +223,8 @@ static int attach(struct td_node *node, struct td_process *process, const struct
 	gpu = take_gpu(node, process, msg, &err);
 	if (gpu == TD_GPU_MAX) {
 		free(client);
+		if (td_move_has_no_place(node, process, msg, err.msg, now_ns))
+			return 0;
 		return let_go_with(node, process, msg, &err, now_ns);
 	}
 	client->process = process;

@@ -111,8 +111,7 @@ static void take_back(struct td_node *node, struct td_client *client)
 	const struct td_ceiling has = {client->device.used, client->total.used};
 	struct td_ceiling claim;
 
-	/* Memory that moves to another GPU comes by promises that it has not claimed yet. */
-	if (!node->io.ceiling || client->failed || client->process->moving.goes)
+	if (!node->io.ceiling || client->failed)
 		return;
 	claim = node->io.ceiling(client->process->peer, client->slot, &has);
 	client->has_ceiling = true;

@@ -459,6 +459,8 @@ static void step_gpus(unsigned count)
 			attach(i, &gpu);
 		else if (!gpu.context && self.attached & 1u << i)
 			detach(i);
+		if (!gpu.context && td_moves_is_cancelled(gpu.uuid))
+			self.asked &= self.attached | ~(1u << i);
 		/* A thread that asks has lost its context to another one's reset. */
 		if (!gpu.context)
 			td_client_refuse(i);

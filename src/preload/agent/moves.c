@@ -31,6 +31,7 @@ static struct {
 	uint64_t reasons;
 } move;
 static _Atomic bool ended;
+static uint8_t cancelled_gpu[16]; /* where the last move that was cancelled was to go */
 
 static uint64_t told; /* MOVABLE: one more; 0: nothing yet */
 
@@ -116,12 +117,21 @@ static void cancel(void)
 	move.cancelled = move.state == PREPARING;
 }
 
+bool td_moves_is_cancelled(const uint8_t gpu[16])
+{
+	return !memcmp(cancelled_gpu, gpu, sizeof(cancelled_gpu));
+}
+
 void td_moves_asked(
 	const struct td_msg_move *msg, void (*send)(const struct td_msg *msg), uint64_t now_ns)
 {
 	bool is_ours = move.state != NONE && msg->number == move.number;
 
 	(void)now_ns;
+	if (msg->stage == TD_MOVE_PREPARE)
+		memset(cancelled_gpu, 0, sizeof(cancelled_gpu));
+	else if (msg->stage == TD_MOVE_CANCEL)
+		memcpy(cancelled_gpu, msg->gpu, sizeof(cancelled_gpu));
 	if (msg->stage == TD_MOVE_PREPARE)
 		prepare(msg, send);
 	else if (msg->stage == TD_MOVE_CANCEL && is_ours)

@@ -41,6 +41,12 @@ void td_moves_set_mover(const struct td_mover *mover);
 
 /* -- the agent's -- */
 
+/*
+ * Was the last move that was cancelled to go there? A daemon that has no place there for the
+ * program cancels its move instead of answering ATTACH.
+ */
+bool td_moves_is_cancelled(const uint8_t gpu[16]);
+
 void td_moves_asked(
 	const struct td_msg_move *msg, void (*send)(const struct td_msg *msg), uint64_t now_ns);
 /* Sends what has come of a preparation; with `look`, also why the program cannot move. */

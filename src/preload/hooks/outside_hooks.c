@@ -18,10 +18,18 @@
 		CUresult r_ = td_outside_claim(&claim_, device, kind, bytes);                      \
 		if (r_)                                                                            \
 			return r_;                                                                 \
-		do                                                                                 \
+		do {                                                                               \
+			/* The process does not move between the call and the record of it. */     \
+			td_rehome_begin();                                                         \
 			r_ = td_real.symbol TD_ARGS_##symbol;                                      \
-		while (td_outside_again(&claim_, r_));                                             \
-		return td_outside_settle(&claim_, r_, what, r_ ? 0 : (uint64_t)*a0);               \
+			if (!r_) {                                                                 \
+				r_ = td_outside_settle(&claim_, r_, what, (uint64_t)*a0);          \
+				td_rehome_end();                                                   \
+				return r_;                                                         \
+			}                                                                          \
+			td_rehome_end();                                                           \
+		} while (td_outside_again(&claim_, r_));                                           \
+		return td_outside_settle(&claim_, r_, what, 0);                                    \
 	} while (0)
 
 CUresult td_hook_cuMemAllocManaged(CUdeviceptr *a0, size_t a1, unsigned a2)

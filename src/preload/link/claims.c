@@ -81,6 +81,19 @@ uint64_t td_client_claim_fill(unsigned slot, uint64_t limit_bytes)
 	return most;
 }
 
+bool td_client_claim_move(unsigned slot, uint64_t device_bytes, uint64_t all_bytes)
+{
+	struct ledger *ledger = &td_ledgers[slot];
+	struct td_memory_stats stats;
+	bool r;
+
+	td_ledger_lock_totals(ledger, slot, &stats);
+	r = td_ledger_claim(slot, stats.resident_bytes + device_bytes,
+		stats.demanded_bytes + stats.paged_bytes + all_bytes);
+	td_lock_drop(&ledger->lock);
+	return r;
+}
+
 void td_client_claim_only_what_is_there(unsigned slot)
 {
 	struct ledger *ledger = &td_ledgers[slot];

@@ -67,6 +67,11 @@ void td_client_fills(unsigned slot, bool begins);
  * some back.
  */
 uint64_t td_client_claim_fill(unsigned slot, uint64_t limit_bytes);
+/*
+ * So many bytes come to the slot from another one. False: the daemon has taken its promise back
+ * meanwhile. They count as claimed until the next report.
+ */
+bool td_client_claim_move(unsigned slot, uint64_t device_bytes, uint64_t all_bytes);
 /* With each report: of what was claimed, what was not used is free for others again. */
 void td_client_claim_only_what_is_there(unsigned slot);
 /*

@@ -360,9 +360,12 @@ static __attribute__((noinline, cold)) void meter(struct td_marker *marker, void
 		CUresult r;                                                                        \
 		if (!READY(symbol))                                                                \
 			return CUDA_ERROR_NOT_FOUND;                                               \
+		/* The process does not move between the call and the note of it. */               \
+		td_rehome_begin();                                                                 \
 		r = td_real.symbol TD_ARGS_##symbol;                                               \
 		if (!r && (when))                                                                  \
 			td_unmovable_note(TD_UNMOVABLE(why));                                      \
+		td_rehome_end();                                                                   \
 		return r;                                                                          \
 	}
 #include "cuda/symbols.def"

@@ -232,7 +232,12 @@ static uint64_t move(const struct td_context *context, uint64_t limit_bytes, uin
 		return TD_UNMOVABLE(BUSY);
 	if (stats.resident_bytes > limit_bytes)
 		return TD_UNMOVABLE(NO_ROOM);
+	if (!td_client_claim_move(
+		    next.slot, stats.resident_bytes, stats.demanded_bytes + stats.paged_bytes))
+		return TD_UNMOVABLE(NO_ROOM);
 	r = td_swap_rehome(next.from, next.slot, &places, ret_bytes);
+	if (r)
+		td_client_claim_only_what_is_there(next.slot);
 	if (r)
 		return r == CUDA_ERROR_OUT_OF_MEMORY ? TD_UNMOVABLE(NO_ROOM) : TD_UNMOVABLE(BUSY);
 	return 0;

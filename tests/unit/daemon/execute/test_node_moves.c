@@ -233,3 +233,47 @@ TEST(while_a_refusal_is_remembered_a_policy_is_told_that_it_cannot)
 	later(1);
 	CHECK(w.node.views[0].migrates);
 }
+
+/* Another daemon has come to it since the move was begun. */
+TEST(a_mover_that_finds_no_place_there_stays_where_it_is)
+{
+	const struct td_act *act;
+	struct td_msg attach = {.type = TD_MSG_TYPE_attach}, detach = {.type = TD_MSG_TYPE_detach};
+
+	begin_moves(MIB, MIB);
+	act = migrate();
+	CHECK_EQ(act->state, TD_ACTION_ASKED);
+	detach.detach.slot = 1;
+	CHECK_EQ(say(&w, &w.fakes[1], &detach), 0);
+	w.fakes[1].slots = 0;
+	w.foreign = 1;
+	attach.attach.slot = 2;
+	attach.attach.total_bytes = 64 * MIB;
+	memset(attach.attach.gpu, 2, 16);
+	CHECK_EQ(say(&w, MOVER, &attach), 0);
+	CHECK_EQ(act->state, TD_ACTION_REFUSED);
+	CHECK(strstr(act->reason, "that one is taken"));
+	CHECK_EQ(told.stage, TD_MOVE_CANCEL);
+	(void)settle(&w);
+	CHECK(!MOVER->process->foreign && !MOVER->process->moving.number && is_open(MOVER));
+}
+
+/* It will not take what it has not claimed yet when it is stopped. */
+TEST(a_mover_that_is_stopped_gives_back_what_it_has_not_claimed)
+{
+	struct td_msg ask = {
+		.type = TD_MSG_TYPE_ask, .ask = {.slot = 1, .ticket = 1, .bytes = 60 * MIB}};
+
+	begin_moves(20 * MIB, MIB);
+	(void)migrate();
+	prepares();
+	CHECK(MOVER->process->moving.goes);
+	w.node.io.stop = fake_stop;
+	MOVER->slot[2].ceiling.device_bytes = UINT64_MAX;
+	CHECK_EQ(say(&w, &w.fakes[1], &ask), 0);
+	MOVER->stopped = TD_STOP_SIGNAL;
+	for (int i = 0; i < 40; i++)
+		later(100 * S / 1000);
+	CHECK_EQ(MOVER->process->stop.is, TD_STOP_SIGNAL);
+	CHECK_EQ(MOVER->slot[2].ceiling.device_bytes, 0);
+}
