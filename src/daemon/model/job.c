@@ -220,6 +220,13 @@ int td_job_set(
 					     : ", ",
 			settings_table[i].key);
 	}
+	/* The one that people look for, and that no process under MPS can have changed. */
+	if (!strcmp(key, "share") || !strcmp(key, "sm-share"))
+		return td_err_set(err, -EOPNOTSUPP,
+			"a running process keeps the share of the SMs that it was started with, "
+			"and "
+			"no second instance is started beside it: start it again with "
+			"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
 	return td_err_set(
 		err, -EINVAL, "\"%.64s\" is not an option of a job: expected %s", key, keys);
 }
