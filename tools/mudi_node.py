@@ -23,7 +23,7 @@ class Machine:
 
     def __init__(self):
         self.stalls, self.ends = [], False
-        self.thread = threading.Thread(target=self.watch)
+        self.thread = threading.Thread(target=self.watch, daemon=True)
 
     def __enter__(self):
         self.thread.start()
