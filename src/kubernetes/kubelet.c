@@ -16,6 +16,7 @@
 
 #define RETRY_NS    TD_NS_PER_S
 #define DEADLINE_NS (10 * TD_NS_PER_S) /* of one registration */
+#define LISTEN_NS   (5 * TD_NS_PER_S)  /* a kubelet calls ListAndWatch at once */
 
 int td_kubelet_init(
 	struct td_kubelet *kubelet, const char *dir, const char *endpoint, const char *resource)
@@ -44,6 +45,7 @@ void td_kubelet_restarted(struct td_kubelet *kubelet)
 {
 	hang_up(kubelet);
 	kubelet->is_registered = false;
+	kubelet->unwatched_ns = 0;
 	kubelet->retry_ns = 0;
 }
 
@@ -114,10 +116,26 @@ static void begin(struct td_kubelet *kubelet, uint64_t now_ns)
 		hang_up(kubelet);
 }
 
-uint64_t td_kubelet_turn(struct td_kubelet *kubelet, uint64_t now_ns)
+/* Registers again if the list has not been followed for long. */
+static void check_watched(struct td_kubelet *kubelet, bool is_watched, uint64_t now_ns)
+{
+	if (is_watched || !kubelet->is_registered) {
+		kubelet->unwatched_ns = 0;
+	} else if (!kubelet->unwatched_ns) {
+		kubelet->unwatched_ns = now_ns;
+	} else if (now_ns - kubelet->unwatched_ns >= LISTEN_NS) {
+		td_log(TD_LOG_WARN,
+			"kubelet=%s does not follow the list of GPUs: registering again",
+			kubelet->path);
+		td_kubelet_restarted(kubelet);
+	}
+}
+
+uint64_t td_kubelet_turn(struct td_kubelet *kubelet, bool is_watched, uint64_t now_ns)
 {
 	int r = 0;
 
+	check_watched(kubelet, is_watched, now_ns);
 	if (!kubelet->call && !kubelet->is_registered && now_ns >= kubelet->retry_ns)
 		begin(kubelet, now_ns);
 	if (kubelet->call)
@@ -130,5 +148,9 @@ uint64_t td_kubelet_turn(struct td_kubelet *kubelet, uint64_t now_ns)
 		kubelet->retry_ns = now_ns + RETRY_NS;
 		hang_up(kubelet);
 	}
-	return kubelet->is_registered ? UINT64_MAX : kubelet->retry_ns;
+	if (!kubelet->is_registered)
+		return kubelet->retry_ns;
+	if (is_watched)
+		return UINT64_MAX;
+	return (kubelet->unwatched_ns ? kubelet->unwatched_ns : now_ns) + LISTEN_NS;
 }

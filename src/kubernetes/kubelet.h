@@ -1,6 +1,7 @@
 /*
  * Tells the kubelet that the plugin is there: Register over kubelet.sock, again until it succeeds,
- * and again after each start of a kubelet, which forgets its plugins.
+ * again after each start of a kubelet, which forgets its plugins, and again when the kubelet does
+ * not follow the list of GPUs: a ListAndWatch that ended is not called anew by itself.
  */
 #pragma once
 
@@ -15,6 +16,7 @@ struct td_kubelet {
 	struct td_grpc *call; /* the registration that runs; NULL: none */
 	bool is_registered, has_answer;
 	uint64_t retry_ns;      /* when to try again */
+	uint64_t unwatched_ns;  /* registered, and since when the list is not followed; 0: it is */
 	uint64_t registrations; /* that succeeded */
 	char why[TD_GRPC_TEXT]; /* the last failure, which is logged once; "": none */
 };
@@ -27,5 +29,8 @@ void td_kubelet_deinit(struct td_kubelet *kubelet);
 /* A new kubelet has made its socket: registers at once. */
 void td_kubelet_restarted(struct td_kubelet *kubelet);
 
-/* Goes on. Returns when it is to be called again at the latest; UINT64_MAX: never. */
-uint64_t td_kubelet_turn(struct td_kubelet *kubelet, uint64_t now_ns);
+/*
+ * Goes on. is_watched: a ListAndWatch is open. Returns when it is to be called again at the latest;
+ * UINT64_MAX: when that changes.
+ */
+uint64_t td_kubelet_turn(struct td_kubelet *kubelet, bool is_watched, uint64_t now_ns);

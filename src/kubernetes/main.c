@@ -210,7 +210,9 @@ static int serve(struct plugin *plugin)
 		uint64_t now_ns = td_time_now_ns(), wakeup_ns = ask_gpus(plugin, now_ns);
 
 		turn_connections(plugin);
-		wakeup_ns = td_min_u64(wakeup_ns, td_kubelet_turn(&plugin->kubelet, now_ns));
+		wakeup_ns = td_min_u64(
+			wakeup_ns, td_kubelet_turn(&plugin->kubelet,
+					   td_service_is_watched(&plugin->service), now_ns));
 		fds[FD_SIGNAL] = (struct pollfd){plugin->signals, POLLIN, 0};
 		fds[FD_FOLDER] = (struct pollfd){plugin->inotify, POLLIN, 0};
 		fds[FD_LISTENER] = (struct pollfd){plugin->listener, POLLIN, 0};

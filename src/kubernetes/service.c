@@ -79,7 +79,7 @@ static void send_list(const struct td_service *service, struct td_grpc_call *cal
 				return;
 		}
 	}
-	/* The kubelet calls again. */
+	/* The kubelet calls again once the plugin has registered again: see kubelet.h. */
 	td_grpc_end(call, TD_GRPC_RESOURCE_EXHAUSTED, "no memory, or the lists are not read");
 }
 
@@ -100,6 +100,14 @@ void td_service_tell(struct td_service *service)
 	for (uint32_t i = 0; i < TD_SERVICE_WATCHERS; i++)
 		if (service->watcher[i])
 			send_list(service, service->watcher[i]);
+}
+
+bool td_service_is_watched(const struct td_service *service)
+{
+	for (uint32_t i = 0; i < TD_SERVICE_WATCHERS; i++)
+		if (service->watcher[i])
+			return true;
+	return false;
 }
 
 void td_service_closed(void *arg, struct td_grpc_call *call)

@@ -35,6 +35,9 @@ void td_service_called(
 	void *arg, struct td_grpc_call *call, const char *path, const uint8_t *message, size_t len);
 void td_service_closed(void *arg, struct td_grpc_call *call);
 
+/* A call of ListAndWatch is open. */
+bool td_service_is_watched(const struct td_service *service);
+
 /* The GPUs have changed: all who watch are told. */
 void td_service_tell(struct td_service *service);
 

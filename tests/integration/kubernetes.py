@@ -243,6 +243,16 @@ def a_kubelet_that_starts_again_is_told_again():
             assert len(listed(second, bool, "a list")) == 100
 
 
+def a_kubelet_that_lost_the_list_is_told_again():
+    """A kubelet calls ListAndWatch once for each registration."""
+    with node() as world, Kubelet(world.folder) as kubelet:
+        assert kubelet.arrived.wait(DEADLINE_S)
+        assert len(listed(kubelet, bool, "a list")) == 100
+        kubelet.arrived.clear()
+        assert kubelet.arrived.wait(DEADLINE_S)
+        assert len(listed(kubelet, bool, "a list")) == 100
+
+
 def slices_are_of_one_gpu_while_one_has_room():
     with node("--gpus", "2") as world, Kubelet(world.folder) as kubelet:
         devices = sorted(listed(kubelet, lambda d: len(d) == 200, "200 slices"))
@@ -433,6 +443,7 @@ def garbage_and_many_connections_harm_nobody():
 
 run_cases([it_registers_and_offers_each_gpu_in_hundredths,
            a_kubelet_that_wants_the_list_first_has_it, a_kubelet_that_starts_again_is_told_again,
+           a_kubelet_that_lost_the_list_is_told_again,
            slices_are_of_one_gpu_while_one_has_room, a_container_has_its_share_of_memory,
            two_containers_are_two_jobs_with_their_limits, cdi_names_the_gpus_to_the_runtime,
            what_cannot_be_given_is_quoted, a_lost_gpu_and_a_daemon_that_is_gone_are_unhealthy,
