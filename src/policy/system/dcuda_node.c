@@ -185,18 +185,21 @@ static void list_apps(struct dcuda *dcuda, const struct td_view *view, uint64_t 
 	}
 }
 
-/* A stand-in on each GPU to which no job may be moved and that has none. Returns all apps. */
+/*
+ * Fills each GPU to which no job may be moved with a stand-in, so that it is full: a move to it
+ * would be wanted for ever, and take the place of one that can be. Returns the number of all apps.
+ */
 static uint32_t fill_shut_gpus(struct dcuda *dcuda, const struct td_view *view)
 {
 	uint32_t count = view->client_count;
 
 	for (uint32_t g = 0; g < view->gpu_count; g++) {
-		bool has_any = false;
+		double core = 0;
 
 		for (uint32_t c = 0; c < view->client_count; c++)
-			has_any |= dcuda->apps[c].gpu == g;
-		if (view->gpus[g].shut && !has_any)
-			dcuda->apps[count++] = (struct td_balance_app){.gpu = g, .core = 1};
+			core += dcuda->apps[c].gpu == g ? dcuda->apps[c].core : 0;
+		if (view->gpus[g].shut && core < 1)
+			dcuda->apps[count++] = (struct td_balance_app){.gpu = g, .core = 1 - core};
 	}
 	return count;
 }

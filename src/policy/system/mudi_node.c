@@ -207,8 +207,10 @@ static void decide_gpu(
 	const struct td_client_view *client = &view->clients[here->service];
 	const struct td_mudi_service *service = client->profile ? client->profile->service : NULL;
 
-	if (!here->services)
+	if (!here->services) {
+		gpu->key = 0;
 		return;
+	}
 	here->paused = here->services > 1 || !service || !client->objective_ns;
 	if (here->paused || !here->tasks) {
 		gpu->key = 0;

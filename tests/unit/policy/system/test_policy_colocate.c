@@ -167,6 +167,27 @@ TEST(a_miss_is_taken_back_after_a_calm_time_which_each_miss_doubles)
 	}
 }
 
+/* Else the wake-up for it would be in the past for ever. */
+TEST(a_miss_is_forgotten_with_its_service)
+{
+	start("mudi", 1);
+	struct td_client_view *service = add_service(),
+			      *task = add(2, 0, TD_CLASS_BESTEFFORT, 4 * GIB);
+
+	(void)settle(service, task);
+	node.now += 11000 * MS;
+	service->p99_ns = 210 * MS;
+	step();
+	CHECK(node.plan.next_wakeup_ns != TD_NEVER);
+	*service = *task;
+	node.view.client_count = 1;
+	step();
+	CHECK_EQ(node.plan.next_wakeup_ns, TD_NEVER);
+	node.now += 7200000 * MS;
+	step();
+	CHECK_EQ(node.plan.next_wakeup_ns, TD_NEVER);
+}
+
 TEST(mudi_runs_three_tasks_beside_a_service_and_none_beside_an_unknown_one)
 {
 	start("mudi", 1);

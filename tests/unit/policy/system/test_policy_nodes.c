@@ -425,6 +425,30 @@ TEST(dcuda_moves_nothing_to_a_gpu_that_is_shut_nor_what_cannot_move)
 	CHECK(!node.plan.action_count);
 }
 
+/* It is lost, and a program has not left it yet: the one with room is a target all the same. */
+TEST(dcuda_moves_nothing_to_a_gpu_that_is_shut_with_a_program_on_it)
+{
+	start("dcuda", 3);
+	struct td_client_view *a = add(1, 0, TD_CLASS_BESTEFFORT, GIB),
+			      *b = add(2, 0, TD_CLASS_BESTEFFORT, GIB),
+			      *c = add(3, 1, TD_CLASS_BESTEFFORT, GIB),
+			      *d = add(4, 2, TD_CLASS_BESTEFFORT, GIB);
+
+	a->core_ppm = 800000;
+	b->core_ppm = 700000;
+	c->core_ppm = 100000;
+	d->core_ppm = 50000;
+	d->migrates = false;
+	node.gpus[2].shut = true;
+	pass(1000 * MS);
+	CHECK_EQ(count_actions(TD_ACTION_MIGRATE, a), 1);
+	CHECK_EQ(node.actions[0].gpu, 1);
+	/* Nowhere to go: the two take slices. */
+	node.gpus[1].shut = true;
+	pass(1000 * MS);
+	CHECK(!node.plan.action_count && is_open(a) != is_open(b) && is_open(c) && is_open(d));
+}
+
 TEST(dcuda_moves_a_program_again_only_when_its_last_move_is_paid_for)
 {
 	start("dcuda", 2);
