@@ -178,6 +178,14 @@ int td_cpuset_set(
 	snprintf(text, sizeof(text), "%s\n", cpus);
 	if (!r)
 		r = write_file(own, BESTEFFORT, "/cpuset.cpus", text);
+	if (r && *cpuset->own) {
+		snprintf(cpuset->why, sizeof(cpuset->why),
+			"the CPUs of %.100s" BESTEFFORT
+			" cannot be changed: %s; besteffort jobs keep "
+			"those that they had",
+			own, strerror(-r));
+		return r;
+	}
 	if (r) {
 		snprintf(cpuset->why, sizeof(cpuset->why),
 			"the daemon cannot divide its control group %.100s: %s; besteffort jobs "

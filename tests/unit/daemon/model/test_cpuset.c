@@ -134,6 +134,18 @@ TEST(another_list_and_none_change_no_more_than_the_cpus)
 	end();
 }
 
+TEST(a_list_that_the_kernel_refuses_leaves_the_one_in_force_and_says_so)
+{
+	start();
+	CHECK_EQ(set("/service", "2-3"), 0);
+	CHECK(!unlink(path_of("service/besteffort/cpuset.cpus")));
+	CHECK(set("/service/tandemd", "900") < 0);
+	CHECK(strstr(cpuset.why, "/service/besteffort cannot be changed: "));
+	CHECK(strstr(cpuset.why, "besteffort jobs keep those that they had"));
+	CHECK(!strstr(cpuset.why, "all CPUs"));
+	end();
+}
+
 TEST(a_daemon_that_is_started_again_in_its_own_part_finds_the_rest)
 {
 	start();

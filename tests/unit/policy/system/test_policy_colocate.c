@@ -167,7 +167,7 @@ TEST(a_miss_is_taken_back_after_a_calm_time_which_each_miss_doubles)
 	}
 }
 
-/* Else the wake-up for it would be in the past for ever. */
+/* The wake-up for it would be in the past for ever, and the daemon's loop would not sleep. */
 TEST(a_miss_is_forgotten_with_its_service)
 {
 	start("mudi", 1);
