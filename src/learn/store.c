@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "profile/blob.h"
 
@@ -91,6 +92,28 @@ int td_store_open(const char *path, struct td_store **ret_store)
 		r = td_sql_error(sqlite3_busy_timeout(store->db, BUSY_MS));
 	if (!r)
 		r = bring_up_to_date(store);
+	if (r < 0) {
+		td_store_close(store);
+		return r;
+	}
+	*ret_store = store;
+	return 0;
+}
+
+int td_store_open_to_read(const char *path, struct td_store **ret_store)
+{
+	struct td_store *store = calloc(1, sizeof(*store));
+	int version, r;
+
+	if (!store)
+		return -ENOMEM;
+	r = sqlite3_open_v2(path, &store->db, SQLITE_OPEN_READONLY, NULL);
+	r = (r & 0xff) == SQLITE_CANTOPEN && access(path, F_OK) ? -errno : td_sql_error(r);
+	if (!r)
+		r = td_sql_error(sqlite3_busy_timeout(store->db, BUSY_MS));
+	r = r ? r : read_version(store, &version);
+	if (!r && (version < 1 || version > VERSION))
+		r = -EPROTO;
 	if (r < 0) {
 		td_store_close(store);
 		return r;
@@ -287,6 +310,11 @@ int td_store_open(const char *path, struct td_store **ret_store)
 	(void)path;
 	(void)ret_store;
 	return -ENOSYS;
+}
+
+int td_store_open_to_read(const char *path, struct td_store **ret_store)
+{
+	return td_store_open(path, ret_store);
 }
 
 void td_store_close(struct td_store *store)

@@ -52,7 +52,7 @@ def one_that_is_ended_goes_on_and_leaves_the_node_as_it_was():
         process = subprocess.Popen(world.command(), env=world.environment, text=True,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         lines = [process.stderr.readline() for _ in range(5)]
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGHUP)  # its terminal is closed
         lines += process.stderr.readlines()
         assert process.wait() == 125 and "it was stopped" in lines[-1], lines
         process.communicate()
@@ -92,6 +92,8 @@ def who_is_not_alone_or_has_no_mps_is_refused():
                              (["--profiles", "/nowhere"], "/nowhere")):
             refused = world.call(*world.command(*options))
             assert refused.returncode == 125 and why in refused.stderr, refused
+        refused = world.call(*world.command(), *["x"] * 300)
+        assert refused.returncode == 125 and "at most 240" in refused.stderr, refused
         assert world.tandem("set", "mps=off").returncode == 0
         until(lambda: not world.is_ready(), "MPS has ended")
         refused = world.call(*world.command())

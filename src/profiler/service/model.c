@@ -189,6 +189,7 @@ static int list_all(struct model *m, struct td_err *err)
 		snprintf(name, sizeof(name), "%.*s", (int)(length - suffix), entry->d_name);
 		if (td_service_profile_load(dirfd(folder), entry->d_name, &profile, NULL))
 			continue;
+		(void)td_printable(profile.gpu);
 		list_one(m, &out, td_printable(name), &profile);
 		td_service_profile_deinit(&profile);
 	}
@@ -232,7 +233,7 @@ static int judge(const struct model *m, const char *gpu, struct td_campaign_judg
 {
 	struct td_points points = {0};
 	struct td_store *store;
-	int r = td_points_open(m->profiles, &store, err);
+	int r = td_points_open(m->profiles, true, &store, err);
 
 	if (r)
 		return r;
@@ -312,6 +313,7 @@ static int show_one(struct model *m, struct td_err *err)
 	r = td_service_profile_load(folder, file, &profile, err);
 	if (r)
 		return r;
+	(void)td_printable(profile.gpu); /* anybody may have written the file */
 	if (m->unseen)
 		r = judge(m, profile.gpu, &judged, &points, err);
 	if (m->objective_ns)

@@ -172,7 +172,7 @@ int td_node_gpu(uint32_t index, struct td_msg_gpu *ret, struct td_err *err)
 static void become(const char *tandem, const char *name, uint32_t share, const uint32_t *layers,
 	char *const *command)
 {
-	const char *argv[256] = {"tandem", "run", "--name", name, "--class"};
+	const char *argv[TD_NODE_ARGUMENTS_MAX + 16] = {"tandem", "run", "--name", name, "--class"};
 	char percent[16], text[TD_LAYERS_TEXT];
 	size_t n = 5, room = sizeof(argv) / sizeof(*argv) - 1;
 	int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);

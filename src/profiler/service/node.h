@@ -29,6 +29,8 @@ int td_node_count_jobs(uint32_t *ret, struct td_err *err);
 /* The row of the GPU of that number. */
 int td_node_gpu(uint32_t index, struct td_msg_gpu *ret, struct td_err *err);
 
+#define TD_NODE_ARGUMENTS_MAX 240 /* of a program's command */
+
 struct td_started {
 	pid_t pid; /* also its process group; 0: none */
 	char name[64];
@@ -36,7 +38,8 @@ struct td_started {
 
 /*
  * Starts a program as the job `name`, with a share of the SMs in percent. layers: of the network
- * that it trains; NULL: it is a service. It ends with this program.
+ * that it trains; NULL: it is a service. It ends with this program. The command has at most
+ * TD_NODE_ARGUMENTS_MAX words.
  */
 int td_node_start(struct td_started *ret, const char *name, uint32_t share, const uint32_t *layers,
 	char *const *command, struct td_err *err);

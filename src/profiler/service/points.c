@@ -13,14 +13,15 @@
 
 #define INPUTS (TD_MUDI_LAYERS + 2u)
 
-int td_points_open(const char *directory, struct td_store **ret_store, struct td_err *err)
+int td_points_open(
+	const char *directory, bool to_read, struct td_store **ret_store, struct td_err *err)
 {
 	char path[4096];
 	int r;
 
 	if (snprintf(path, sizeof(path), "%s/" TD_POINTS_FILE, directory) >= (int)sizeof(path))
 		return td_err_set(err, -ENAMETOOLONG, "\"%.80s...\" is too long", directory);
-	r = td_store_open(path, ret_store);
+	r = (to_read ? td_store_open_to_read : td_store_open)(path, ret_store);
 	if (r == -ENOSYS)
 		return td_err_set(err, r,
 			"tandem was built without SQLite, which keeps what was "

@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "learn/campaign.h"
 
 struct td_err;
@@ -17,8 +19,9 @@ struct td_points {
 	uint32_t count;
 };
 
-/* Opens, and makes where it is not there yet, the database of the directory. */
-int td_points_open(const char *directory, struct td_store **ret_store, struct td_err *err);
+/* Opens the database of the directory. Makes it where it is not there yet, unless to_read. */
+int td_points_open(
+	const char *directory, bool to_read, struct td_store **ret_store, struct td_err *err);
 
 /* The points of a service on that GPU; the caller frees ret->at. */
 int td_points_read(struct td_store *store, const char *service, const char *gpu,

@@ -137,6 +137,10 @@ static int check(struct campaign *c, int argc, char **argv, struct td_err *err)
 		return td_err_set(err, -EINVAL,
 			"--shares: %u are too few for a curve: expected three or more",
 			c->grid.share_count);
+	if (argc - optind > TD_NODE_ARGUMENTS_MAX)
+		return td_err_set(err, -E2BIG,
+			"the service's command has %d words: expected at most %d", argc - optind,
+			TD_NODE_ARGUMENTS_MAX);
 	c->command = argv + optind;
 	return 0;
 }
@@ -353,7 +357,7 @@ static int measure_share(struct campaign *c, uint32_t share, struct td_err *err)
 
 static int measure_all(struct campaign *c, struct td_err *err)
 {
-	int r = td_points_open(c->profiles, &c->store, err);
+	int r = td_points_open(c->profiles, false, &c->store, err);
 
 	r = r ? r : td_points_read(c->store, c->name, c->gpu, &c->points, err);
 	c->total = c->grid.share_count * c->grid.batch_count * c->grid.neighbour_count;
@@ -403,6 +407,7 @@ static int run(struct campaign *c, struct td_err *err)
 
 	(void)sigaction(SIGINT, &action, NULL);
 	(void)sigaction(SIGTERM, &action, NULL);
+	(void)sigaction(SIGHUP, &action, NULL); /* the terminal has closed */
 	r = prepare_node(c, err);
 	r = r ? r : measure_all(c, err);
 	td_node_stop(&c->neighbour);

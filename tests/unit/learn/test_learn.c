@@ -493,6 +493,35 @@ TEST(profiles_samples_and_models_are_kept)
 	CHECK(!unlink(path) && !rmdir(directory));
 }
 
+TEST(who_only_reads_makes_and_changes_nothing)
+{
+	char directory[] = "/tmp/tandem-learn-XXXXXX", path[64];
+	struct td_store *store;
+	double *xs, *ys;
+	uint32_t count, inputs;
+	int r;
+
+	CHECK(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/profiles.db", directory);
+	r = td_store_open_to_read(path, &store);
+	CHECK(access(path, F_OK));
+	if (r == -ENOSYS)
+		SKIP("built without SQLite");
+	CHECK_EQ(r, -ENOENT);
+	store = open_store(path);
+	sample(speed, 0, 14);
+	CHECK_EQ(td_store_add_sample(store, "speed", "T4", x, INPUTS, y[0]), 0);
+	td_store_close(store);
+	CHECK_EQ(td_store_open_to_read(path, &store), 0);
+	CHECK_EQ(td_store_get_samples(store, "speed", "T4", &xs, &ys, &count, &inputs), 0);
+	CHECK(count == 1 && inputs == INPUTS);
+	CHECK_EQ(td_store_add_sample(store, "speed", "T4", x, INPUTS, y[0]), -EIO);
+	td_store_close(store);
+	free(xs);
+	free(ys);
+	CHECK(!unlink(path) && !rmdir(directory));
+}
+
 TEST(a_file_that_is_no_database_is_refused)
 {
 	char path[] = "/tmp/tandem-learn-XXXXXX";
