@@ -40,23 +40,36 @@ static uint64_t of_gpu_ns(const struct td_node *node, const struct td_client *cl
 	return (uint64_t)((double)ns * client->sm_share_ppm / TD_PPM);
 }
 
-void td_metering_read(const struct td_node *node, struct td_client *client, uint64_t now_ns)
+static struct td_activity_counters counters_of(
+	const struct td_node *node, const struct td_client *client)
 {
 	const struct td_meter_page *meter = client->process->meter;
 	uint32_t slot = client->slot;
-	struct td_activity_counters counters;
 
-	if (!is_measured(node, client->process) || slot >= TD_SLOT_MAX) {
-		td_activity_stop(&client->activity);
-		return;
-	}
-	counters = (struct td_activity_counters){
+	return (struct td_activity_counters){
 		atomic_load_explicit(&meter->used_ns[slot], memory_order_relaxed),
 		of_gpu_ns(node, client,
 			atomic_load_explicit(&meter->active_ns[slot], memory_order_relaxed)),
 		of_gpu_ns(node, client,
 			atomic_load_explicit(&meter->core_ns[slot], memory_order_relaxed))};
+}
+
+void td_metering_read(const struct td_node *node, struct td_client *client, uint64_t now_ns)
+{
+	struct td_activity_counters counters;
+
+	if (!is_measured(node, client->process) || client->slot >= TD_SLOT_MAX) {
+		td_activity_stop(&client->activity);
+		return;
+	}
+	counters = counters_of(node, client);
 	(void)td_activity_read(&client->activity, &counters, now_ns);
+}
+
+void td_metering_arrive(const struct td_node *node, struct td_client *client)
+{
+	if (client->process->meter && client->slot < TD_SLOT_MAX)
+		client->activity.read = counters_of(node, client);
 }
 
 void td_metering_gather(struct td_node *node)

@@ -17,6 +17,12 @@ bool td_metering_is_wanted(const struct td_node *node);
 void td_metering_read(const struct td_node *node, struct td_client *client, uint64_t now_ns);
 
 /*
+ * The client comes to a GPU by a move. Its program may have been there before: the page still has
+ * the time of then, which another client was charged for.
+ */
+void td_metering_arrive(const struct td_node *node, struct td_client *client);
+
+/*
  * Contexts take turns on a GPU, so together they have all of its time at most. Beside others the
  * meter may take their turns for a program's own; then the rates of all are less in proportion.
  * Where MPS is on, kernels of several programs run side by side.

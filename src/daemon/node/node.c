@@ -21,6 +21,7 @@
 #include "daemon/node/abilities.h"
 #include "daemon/node/gpus.h"
 #include "daemon/node/hangs.h"
+#include "daemon/node/metering.h"
 #include "daemon/node/place.h"
 #include "proto/words.h"
 
@@ -244,6 +245,8 @@ static int attach(struct td_node *node, struct td_process *process, const struct
 		node, gpu, td_used_bounded(msg->used_bytes), td_used_bounded(msg->reserve_bytes));
 	client->grant.gate = TD_GATE_CLOSED;
 	client->aside = process->moving.number && !memcmp(process->moving.gpu, msg->gpu, 16);
+	if (client->aside)
+		td_metering_arrive(node, client);
 	process->failed = 0;
 	td_list_append(&node->clients, &client->of_node);
 	td_list_append(&process->clients, &client->of_process);

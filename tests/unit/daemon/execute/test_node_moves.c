@@ -220,6 +220,33 @@ TEST(a_policy_sees_who_can_move_and_who_moves)
 		CHECK(!w.node.views[c].migrates);
 }
 
+/* It would seem to be busy for seconds, and be moved away again. */
+TEST(a_program_that_comes_back_to_a_gpu_is_not_charged_anew_for_the_time_before)
+{
+	static struct td_meter_page meter;
+	const struct td_client *client;
+
+	memset(&meter, 0, sizeof(meter));
+	begin_moves(MIB, MIB);
+	MOVER->process->meter = &meter;
+	CHECK_EQ(td_options_set(&w.node.options, "meter", "on", NULL), 0);
+	atomic_store(&meter.used_ns[2], 100 * S);
+	atomic_store(&meter.core_ns[2], 100 * S);
+	(void)migrate();
+	prepares();
+	says_moved(TD_MOVE_DONE);
+	for (unsigned i = 0; i < 3; i++) {
+		w.now += 2 * TD_ACTIVITY_WINDOW_NS;
+		atomic_fetch_add(&meter.used_ns[2], TD_ACTIVITY_WINDOW_NS / 5);
+		(void)settle(&w);
+	}
+	client = td_container_of(MOVER->process->clients.prev, struct td_client, of_process);
+	CHECK_EQ(client->slot, 2);
+	CHECK_EQ(client->activity.used_ppm, 100000);
+	CHECK_EQ(client->activity.core_ppm, 0);
+	CHECK_EQ(client->activity.used_ns, 3 * (TD_ACTIVITY_WINDOW_NS / 5));
+}
+
 TEST(while_a_refusal_is_remembered_a_policy_is_told_that_it_cannot)
 {
 	struct td_msg movable = {.type = TD_MSG_TYPE_movable};
