@@ -67,14 +67,15 @@ void td_hangs_gone(struct td_node *node, const struct td_process *process, uint6
 		suspect_all(node, process, "has ended without leaving MPS", now_ns);
 }
 
-static bool is_client(const struct td_node *node, const uint8_t *uuid, pid_t pid)
+/* pid 0: any. */
+static bool has_client(const struct td_node *node, const uint8_t *uuid, pid_t pid)
 {
 	struct td_list *it;
 
 	td_list_for_each (it, &node->clients) {
 		const struct td_client *client = td_client_at(it);
 
-		if (client->mps && client->process->pid == pid &&
+		if (client->mps && (!pid || client->process->pid == pid) &&
 			!memcmp(node->gpus[client->gpu].uuid, uuid, 16))
 			return true;
 	}
@@ -86,9 +87,10 @@ enum td_xid_of td_hangs_xid_of(
 {
 	if (!listed->xid_pid)
 		return TD_XID_OF_UNKNOWN;
-	return listed->xid_pid == server || is_client(node, listed->uuid, listed->xid_pid)
-		       ? TD_XID_OF_MPS
-		       : TD_XID_OF_OTHER;
+	if (listed->xid_pid == server || has_client(node, listed->uuid, listed->xid_pid))
+		return TD_XID_OF_MPS;
+	/* It may be the server's, which is looked for a moment after its first client has come. */
+	return server || !has_client(node, listed->uuid, 0) ? TD_XID_OF_OTHER : TD_XID_OF_UNKNOWN;
 }
 
 void td_hangs_xid(

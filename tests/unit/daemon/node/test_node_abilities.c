@@ -3,6 +3,7 @@
 
 #include "daemon/node/abilities.h"
 #include "daemon/node/gpus.h"
+#include "daemon/node/hangs.h"
 #include "proto/orders.h"
 
 static uint64_t throttle; /* the bits of NVML */
@@ -71,6 +72,31 @@ TEST(the_clock_of_an_idle_gpu_counts_as_its_highest)
 	throttle = 0;
 	nvml_says(known);
 	CHECK_EQ(w.node.gpu_views[0].sm_clock_mhz, 1500);
+}
+
+TEST(an_xid_is_nobodys_until_the_mps_server_is_known)
+{
+	struct td_nvml_gpu listed = {.xid = 31, .xid_pid = 4711};
+	struct td_client *client;
+
+	begin();
+	(void)spilling_program(0, "a", MIB);
+	client = td_client_at(w.node.clients.next);
+	memcpy(listed.uuid, w.node.gpus[client->gpu].uuid, 16);
+	/* Without clients there is no server. */
+	CHECK_EQ(td_hangs_xid_of(&w.node, &listed, 0), TD_XID_OF_OTHER);
+	client->mps = true;
+	client->process->pid = 99;
+	CHECK_EQ(td_hangs_xid_of(&w.node, &listed, 0), TD_XID_OF_UNKNOWN);
+	CHECK_EQ(td_hangs_xid_of(&w.node, &listed, 4711), TD_XID_OF_MPS);
+	CHECK_EQ(td_hangs_xid_of(&w.node, &listed, 4712), TD_XID_OF_OTHER);
+	listed.xid_pid = 99;
+	CHECK_EQ(td_hangs_xid_of(&w.node, &listed, 0), TD_XID_OF_MPS);
+	CHECK_EQ(td_hangs_xid_of(&w.node, &listed, 4712), TD_XID_OF_MPS);
+	listed.uuid[0] ^= 1;
+	CHECK_EQ(td_hangs_xid_of(&w.node, &listed, 4712), TD_XID_OF_OTHER);
+	listed.xid_pid = 0;
+	CHECK_EQ(td_hangs_xid_of(&w.node, &listed, 4712), TD_XID_OF_UNKNOWN);
 }
 
 static struct td_mps_seen seen;
