@@ -140,14 +140,23 @@ static const char *reason(int r)
 	}
 }
 
-static int divide(char *own, pid_t self)
+/* Cuts the part of a daemon before us off. Returns whether there is one. */
+static bool cut_own(char *own)
 {
 	size_t len = strlen(own), tail = strlen(OWN);
+	bool is = len > tail && !strcmp(own + len - tail, OWN);
+
+	if (is)
+		own[len - tail] = 0;
+	return is;
+}
+
+static int divide(char *own, pid_t self)
+{
 	int r;
 
 	/* A daemon that is started in the group of one before it (DelegateSubgroup=). */
-	if (len > tail && !strcmp(own + len - tail, OWN))
-		own[len - tail] = 0;
+	(void)cut_own(own);
 	r = check_controller(own);
 	if (!r)
 		r = make_group(own, OWN);
@@ -166,11 +175,14 @@ int td_cpuset_set(
 	char own[TD_CPUSET_PATH], text[TD_CPUSET_CPUS + 1];
 	int r = 0;
 
+	snprintf(own, sizeof(own), "%s%s", root, group);
 	if (!*cpuset->own && !*cpus) {
 		cpuset->why[0] = 0;
+		/* Processes of a daemon before us may live on in the part with its CPUs. */
+		if (cut_own(own))
+			(void)write_file(own, BESTEFFORT, "/cpuset.cpus", "\n");
 		return 0;
 	}
-	snprintf(own, sizeof(own), "%s%s", root, group);
 	if (!*cpuset->own)
 		r = divide(own, self);
 	else

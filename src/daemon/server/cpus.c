@@ -64,7 +64,8 @@ void td_cpus_turn(struct td_cpus *cpus, struct td_node *node)
 	const char *set = strcmp(node->options.cpus, "none") ? node->options.cpus : "";
 	struct td_list *it;
 
-	if (strcmp(set, cpus->set)) {
+	if (!cpus->looked || strcmp(set, cpus->set)) {
+		cpus->looked = true;
 		strcpy(cpus->set, set);
 		change(cpus, &node->options);
 	}

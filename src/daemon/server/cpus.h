@@ -11,6 +11,7 @@ struct td_node;
 
 struct td_cpus {
 	struct td_cpuset cpuset;
+	bool looked;
 	char set[TD_CPUSET_CPUS];  /* the option, as it was looked at last; "": none */
 	char root[TD_CPUSET_CPUS]; /* of the unified hierarchy */
 };

@@ -134,6 +134,19 @@ TEST(another_list_and_none_change_no_more_than_the_cpus)
 	end();
 }
 
+TEST(what_lives_on_gets_all_cpus_from_a_daemon_that_gives_it_none)
+{
+	start();
+	put("service/besteffort/cpuset.cpus", "2-3\n");
+	CHECK_EQ(set("/service", ""), 0);
+	CHECK_STR(text_of("service/besteffort/cpuset.cpus"), "2-3\n");
+	CHECK_EQ(set("/service/tandemd", ""), 0);
+	CHECK(text_of("service/besteffort/cpuset.cpus")[0] == '\n');
+	CHECK_STR(cpuset.own, "");
+	CHECK_STR(text_of("service/tandemd/cgroup.procs"), "");
+	end();
+}
+
 TEST(a_list_that_the_kernel_refuses_leaves_the_one_in_force_and_says_so)
 {
 	start();
