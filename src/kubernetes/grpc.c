@@ -477,6 +477,11 @@ void td_grpc_close(struct td_grpc *grpc)
 	free(grpc);
 }
 
+bool td_grpc_is_idle(const struct td_grpc *grpc)
+{
+	return !grpc->call_count;
+}
+
 int td_grpc_fd(const struct td_grpc *grpc)
 {
 	return grpc->fd;

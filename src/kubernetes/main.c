@@ -51,6 +51,7 @@ struct plugin {
 	struct td_service service;
 	struct td_kubelet kubelet;
 	struct td_grpc *connection[CONNECTIONS]; /* NULL: a free place */
+	uint32_t next_place;                     /* where find_place() goes on */
 	int listener, inotify, signals;          /* listener -1: the socket has to be made */
 	uint64_t ask_ns;                         /* when to ask the daemon again */
 };
@@ -70,7 +71,7 @@ static int listen_at(struct sockaddr_un *address)
 	if (fd < 0)
 		return -errno;
 	(void)unlink(address->sun_path);
-	if (!bind(fd, (struct sockaddr *)address, sizeof(*address)) && !listen(fd, CONNECTIONS))
+	if (!bind(fd, (struct sockaddr *)address, sizeof(*address)) && !listen(fd, SOMAXCONN))
 		return fd;
 	r = -errno;
 	close(fd);
@@ -99,23 +100,41 @@ static int begin(struct plugin *plugin)
 	return 0;
 }
 
+/*
+ * Returns a place that is free, or that of a peer without an open call, which is disconnected; in
+ * turn, so that who came last goes last. CONNECTIONS: there is none.
+ */
+static uint32_t find_place(struct plugin *plugin)
+{
+	for (uint32_t i = 0; i < CONNECTIONS; i++)
+		if (!plugin->connection[i])
+			return i;
+	for (uint32_t i = 0; i < CONNECTIONS; i++) {
+		uint32_t place = plugin->next_place++ % CONNECTIONS;
+
+		if (!td_grpc_is_idle(plugin->connection[place]))
+			continue;
+		td_grpc_close(plugin->connection[place]);
+		plugin->connection[place] = NULL;
+		return place;
+	}
+	return CONNECTIONS;
+}
+
 static void take_connection(struct plugin *plugin)
 {
 	const struct td_grpc_events events = {
 		.called = td_service_called, .closed = td_service_closed, .arg = &plugin->service};
 	int fd = accept4(plugin->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	uint32_t place;
 
 	if (fd < 0)
 		return;
-	for (uint32_t i = 0; i < CONNECTIONS; i++) {
-		if (plugin->connection[i])
-			continue;
-		plugin->connection[i] = td_grpc_open(fd, true, &events);
-		if (plugin->connection[i])
-			return;
-		break;
-	}
-	close(fd);
+	place = find_place(plugin);
+	if (place < CONNECTIONS)
+		plugin->connection[place] = td_grpc_open(fd, true, &events);
+	if (place == CONNECTIONS || !plugin->connection[place])
+		close(fd);
 }
 
 /* -- the folder of the kubelet -- */
