@@ -154,6 +154,7 @@ static int read_folder(struct plugin *plugin)
 		if (event->mask & (IN_IGNORED | IN_DELETE_SELF))
 			return -ENOENT;
 		begins |= (event->mask & IN_Q_OVERFLOW) != 0;
+		asks |= (event->mask & IN_Q_OVERFLOW) != 0;
 		if (!event->len)
 			continue;
 		begins |= !is_made && !strcmp(event->name, ENDPOINT);

@@ -85,14 +85,18 @@ static void send_list(const struct td_service *service, struct td_grpc_call *cal
 
 static void watch(struct td_service *service, struct td_grpc_call *call)
 {
-	for (uint32_t i = 0; i < TD_SERVICE_WATCHERS; i++) {
-		if (service->watcher[i])
-			continue;
-		service->watcher[i] = call;
-		send_list(service, call);
-		return;
+	struct td_grpc_call **watcher = service->watcher;
+	uint32_t i = 0;
+
+	while (i < TD_SERVICE_WATCHERS && watcher[i])
+		i++;
+	if (i == TD_SERVICE_WATCHERS) {
+		/* The kubelet has one: the oldest call is of a peer that does not need it. */
+		td_grpc_end(watcher[0], TD_GRPC_RESOURCE_EXHAUSTED, "others watch since");
+		memmove(watcher, watcher + 1, --i * sizeof(*watcher));
 	}
-	td_grpc_end(call, TD_GRPC_RESOURCE_EXHAUSTED, "too many calls of ListAndWatch");
+	watcher[i] = call;
+	send_list(service, call);
 }
 
 void td_service_tell(struct td_service *service)
@@ -252,6 +256,9 @@ static void fill(const struct td_service *service, struct container *c)
 		service->socket_name);
 	for (uint32_t at = 0; (name = td_grant_variable(&c->grant, at, value)); at++)
 		strcpy(add_variable(c, name), value);
+	/* An image may ask NVIDIA's runtime for all GPUs: with CDI it is told to add none. */
+	if (service->cdi)
+		strcpy(add_variable(c, "NVIDIA_VISIBLE_DEVICES"), "void");
 	if (service->cdi)
 		add_devices(c, service->cdi);
 	else /* NVIDIA's container runtime makes these GPUs visible */

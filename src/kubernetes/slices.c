@@ -224,8 +224,8 @@ int td_slices_grant(char *const *names, size_t count, struct td_grant *ret, stru
 			TD_SLICES_PER_GPU, TD_SLICES_PER_GPU);
 	grant.gpus = count > TD_SLICES_PER_GPU ? (uint32_t)count / TD_SLICES_PER_GPU : 1;
 	sort(&grant, tallies);
-	snprintf(grant.job, sizeof(grant.job), "k8s.%.8s.%02u", grant.candidates[0] + 4,
-		tallies[0].first);
+	snprintf(grant.job, sizeof(grant.job), "k8s.%.8s.%02u.%u", grant.candidates[0] + 4,
+		tallies[0].first, grant.hundredths);
 	*ret = grant;
 	return 0;
 }

@@ -45,7 +45,10 @@ struct td_grant {
 	/* The GPUs of its slices, those with most of them first. tandemd chooses `gpus` of them. */
 	uint32_t candidate_count;
 	char candidates[TD_SLICES_GPUS][TD_UUID_TEXT];
-	char job[TD_UUID_TEXT + 8]; /* no other container on this node has this name at this time */
+	/*
+	 * k8s.GPU.SLICE.HUNDREDTHS: no other container on this node has this name at this time.
+	 */
+	char job[TD_UUID_TEXT + 8];
 };
 
 /*

@@ -228,9 +228,9 @@ static int listen_to(struct measuring *m, struct td_err *err)
 			continue;
 		if (r)
 			return td_err_set(err, r, "the daemon has ended");
+		td_proto_each_str(&msg, td_printable);
 		if (msg.type == TD_MSG_TYPE_error)
 			return td_err_set(err, -EPROTO, "%s", msg.error.text);
-		td_proto_each_str(&msg, td_printable);
 		r = td_snapshot_take(&m->round, &msg);
 		if (r)
 			return r < 0 ? td_err_set(err, r, "there is no memory") : 1;

@@ -301,7 +301,7 @@ def cdi_names_the_gpus_to_the_runtime():
         names = sorted(listed(kubelet, bool, "a list"))
         (variables, _, cdi), = kubelet.allocate(names[:10])
         assert cdi == [f"nvidia.com/gpu={of_gpus(names)[0]}"], cdi
-        assert "NVIDIA_VISIBLE_DEVICES" not in variables, variables
+        assert variables["NVIDIA_VISIBLE_DEVICES"] == "void", variables
 
 
 def what_cannot_be_given_is_quoted():
@@ -443,6 +443,19 @@ def garbage_and_many_connections_harm_nobody():
         assert world.plugin.poll() is None
 
 
+def the_newest_of_many_watchers_has_the_list():
+    with node() as world, Kubelet(world.folder) as kubelet:
+        listed(kubelet, bool, "a list")
+        channels = [grpc.insecure_channel(f"unix:{world.folder}/tandem.sock",
+                                          options=[("grpc.use_local_subchannel_pool", 1)])
+                    for _ in range(4)]
+        lists = [kubelet.watch(channel) for channel in channels for _ in range(12)]
+        for devices in lists:
+            assert len(next(devices)) == 100
+        for channel in channels:
+            channel.close()
+
+
 run_cases([it_registers_and_offers_each_gpu_in_hundredths,
            a_kubelet_that_wants_the_list_first_has_it, a_kubelet_that_starts_again_is_told_again,
            a_kubelet_that_lost_the_list_is_told_again,
@@ -451,4 +464,5 @@ run_cases([it_registers_and_offers_each_gpu_in_hundredths,
            what_cannot_be_given_is_quoted, a_lost_gpu_and_a_daemon_that_is_gone_are_unhealthy,
            it_goes_with_sigterm_and_takes_its_socket_along, one_that_was_killed_starts_again,
            bad_options_are_quoted, an_old_kubelet_sends_the_socket_as_the_authority,
-           garbage_and_many_connections_harm_nobody], at_once=3)
+           garbage_and_many_connections_harm_nobody,
+           the_newest_of_many_watchers_has_the_list], at_once=3)

@@ -141,7 +141,7 @@ TEST(a_part_of_a_gpu_has_that_part_of_its_memory_and_time)
 	CHECK_STR(value_of(&grant, "TANDEM_WEIGHT"), "25");
 	CHECK_STR(value_of(&grant, "TANDEM_GPUS"), A);
 	CHECK_STR(value_of(&grant, "TANDEM_GPU_COUNT"), "1");
-	CHECK_STR(value_of(&grant, "TANDEM_JOB"), "k8s.aaaaaaaa.25");
+	CHECK_STR(value_of(&grant, "TANDEM_JOB"), "k8s.aaaaaaaa.25.25");
 }
 
 TEST(whole_gpus_have_no_limits)
@@ -170,7 +170,7 @@ TEST(a_part_that_lies_on_two_gpus_is_used_on_one)
 	CHECK_STR(value_of(&grant, "TANDEM_GPUS"), B "," A);
 	CHECK_STR(value_of(&grant, "TANDEM_GPU_COUNT"), "1");
 	CHECK_STR(value_of(&grant, "TANDEM_MEM"), "30%");
-	CHECK_STR(value_of(&grant, "TANDEM_JOB"), "k8s.bbbbbbbb.00");
+	CHECK_STR(value_of(&grant, "TANDEM_JOB"), "k8s.bbbbbbbb.00.30");
 }
 
 TEST(a_container_with_no_slices_or_one_and_a_half_gpus_is_refused)
