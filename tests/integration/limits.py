@@ -297,8 +297,8 @@ def what_is_set_for_a_job_is_shown():
         rows = dict(row.split()[:2] for row in shown.stdout.splitlines())
         assert (rows
                 == {"job": job["job"], "class": "online", "upgrade": "none", "weight": "7",
-                    "mem": "10m", "mem-soft": "none", "duty": "30%", "slack": "none", "batch": "none",
-                    "paused": "off"}), shown
+                    "mem": "10m", "mem-soft": "none", "duty": "30%", "slack": "none",
+                    "batch": "none", "paused": "off"}), shown
         assert (world.jobs()[0]["weight"] == 7
                 and "weight is 7" in world.call(TANDEM, "explain", job["job"]).stdout)
         nobody = world.call(TANDEM, "set", "zebra")
