@@ -1,4 +1,4 @@
-/* See actions.h. */
+/* This file implements actions.h. */
 #include "daemon/execute/actions.h"
 
 #include <errno.h>
@@ -57,7 +57,10 @@ static bool is_ending(enum td_action_kind kind)
 	       kind == TD_ACTION_START_SHADOW;
 }
 
-/* A plan names them again and again while all goes well. */
+/*
+ * MAKE_ROOM is routine: a plan names it in step after step while all goes well, so its states up to
+ * DONE make no event.
+ */
 static bool is_routine(const struct td_act *act, enum td_action_state state)
 {
 	return act->kind == TD_ACTION_MAKE_ROOM && state <= TD_ACTION_DONE;
@@ -137,7 +140,7 @@ static uint64_t new_number(struct td_node *node, uint64_t now_ns)
 	return node->last_act;
 }
 
-/* -- what each kind does -- */
+/* -- the effect of each kind of action -- */
 
 static void begin_pause(struct td_node *node, struct td_act *act, uint64_t now_ns)
 {
@@ -145,7 +148,9 @@ static void begin_pause(struct td_node *node, struct td_act *act, uint64_t now_n
 	td_act_enter(node, act, TD_ACTION_RUNNING, NULL, now_ns);
 }
 
-/* The policy's own pause is over. A user's is a setting of the job. */
+/*
+ * Ends the pause that the policy asked for. A pause by the user is a setting of the job and stays.
+ */
 static void end_pause(struct td_node *node, uint32_t group, uint64_t now_ns)
 {
 	struct td_act *pause = find(node, TD_ACTION_PAUSE, group);
@@ -157,7 +162,7 @@ static void end_pause(struct td_node *node, uint32_t group, uint64_t now_ns)
 		td_act_enter(node, pause, TD_ACTION_DONE, "the pause is over", now_ns);
 }
 
-/* It leaves by the limit of the plan: soft.c. */
+/* The memory leaves when the client is told the plan's lower limit; soft.c does that. */
 static void begin_make_room(struct td_node *node, struct td_act *act, uint64_t now_ns)
 {
 	const struct td_client *client = client_of(node, act->id);
@@ -196,7 +201,7 @@ static bool is_drained(const struct td_job *job)
 	return true;
 }
 
-/* Returns whether an action that endings.c does not begin has had its effect. */
+/* Returns whether the action has had its effect. Not for the kinds that endings.c carries out. */
 static bool is_so(const struct td_node *node, const struct td_act *act)
 {
 	const struct td_job *job;
@@ -207,7 +212,7 @@ static bool is_so(const struct td_node *node, const struct td_act *act)
 	return !job || !job->held_back || is_drained(job);
 }
 
-/* -- who asks -- */
+/* -- requests by users and by plans -- */
 
 static struct td_act *make(struct td_node *node, enum td_action_kind kind, uint32_t id,
 	const struct td_process *process, uint64_t now_ns)
@@ -227,7 +232,10 @@ static struct td_act *make(struct td_node *node, enum td_action_kind kind, uint3
 	return act;
 }
 
-/* A setting of the job was changed, which is all: nobody can join that. */
+/*
+ * Records a change of a job's setting as an act that is done at once. Its id is 0, so that no later
+ * request can join it.
+ */
 static struct td_act *note(struct td_node *node, enum td_action_kind kind,
 	const struct td_process *process, uint64_t now_ns)
 {
@@ -238,7 +246,10 @@ static struct td_act *note(struct td_node *node, enum td_action_kind kind,
 	return act;
 }
 
-/* process: one of the job. to: where it is to move, or NULL. NULL: memory is short. */
+/*
+ * Joins the act of this kind that is under way, or makes one. process is one of the job's. `to`
+ * says where a job shall move, else NULL. Returns NULL if memory is short.
+ */
 static struct td_act *ask_at(struct td_node *node, enum td_action_kind kind, uint32_t id,
 	const struct td_process *process, const struct td_migration *to, bool by_hand,
 	uint64_t now_ns)
@@ -270,7 +281,7 @@ static bool may_change(uid_t uid, const struct td_process *process)
 	return !uid || uid == process->uid;
 }
 
-/* A process of the job that the name means. NULL: it means none that the user may change. */
+/* Returns a process of the job that the name fits and that the user may change, or NULL. */
 static const struct td_process *named(const struct td_job *job, uid_t uid, const char *name)
 {
 	struct td_list *it;
@@ -307,7 +318,7 @@ static int check_order(const struct td_node *node, uid_t uid, const char *name,
 	return 0;
 }
 
-/* Each process of the job moves: one that uses no GPU has nothing to move. */
+/* Orders a move of each process of the job. A process that uses no GPU has nothing to move. */
 static int order_moves(struct td_node *node, uid_t uid, const struct td_job *job, const char *name,
 	const struct td_migration *to, uint64_t now_ns, struct td_act **ret_acts,
 	uint32_t *ret_count, struct td_err *err)
@@ -421,7 +432,7 @@ void td_actions_restart_on(struct td_node *node, uint32_t gpu, uint64_t now_ns)
 	}
 }
 
-/* A pause of one policy does not outlast it: the next one decides anew. */
+/* Ends the pauses that the previous policy asked for: the new policy decides anew. */
 static void change_policy(struct td_node *node, uint64_t now_ns)
 {
 	struct td_list *it;
@@ -443,7 +454,7 @@ void td_actions_plan(struct td_node *node, const struct td_plan *plan, uint64_t 
 		plan_one(node, &plan->actions[i], now_ns);
 }
 
-/* -- in time -- */
+/* -- progress over time -- */
 
 void td_actions_ordered(struct td_node *node, const struct td_supervisor *supervisor,
 	const struct td_msg_ordered *msg, uint64_t now_ns)
@@ -469,7 +480,7 @@ void td_actions_supervisor_gone(
 			td_ending_supervisor_gone(act_at(it), now_ns);
 }
 
-/* Is the end of it of no interest any more? */
+/* Returns whether the act has ended and its result need not be remembered any longer. */
 static bool is_over(const struct td_node *node, const struct td_act *act, uint64_t now_ns)
 {
 	const struct td_job *job;

@@ -1,7 +1,7 @@
 /*
- * Moments alone, on the node: see policy/node/alone.h. They are for programs that all have a duty,
- * so that each may be held up a little, and for besteffort and guaranteed ones. A program that has
- * a latency to keep is left out.
+ * Measures programs alone: for moments, all others on the GPU are held (policy/node/alone.h). This
+ * is done for programs that all have a duty, so that each may be held up a little, and for
+ * besteffort and guaranteed programs. An online program has a latency to keep, so it is never held.
  */
 #include "base/time.h"
 #include "daemon/model/job.h"
@@ -20,14 +20,17 @@ static bool is_on(const struct td_process *process, uint32_t gpu, unsigned *ret_
 	return on;
 }
 
-/* One gate for several GPUs: to hold it on one would hold it on all. */
+/* A process has one gate for all of its GPUs. To hold it on one would hold it on all of them. */
 static bool may_be_held(const struct td_process *process, unsigned gpus)
 {
 	return gpus == 1 && process->pacing.duty_ppm && process->meter &&
 	       process->job->settings.class != TD_CLASS_ONLINE && process->phase == TD_PHASE_OPEN;
 }
 
-/* Those who use the GPU now; 0: not two, or somebody is among them who may not be held. */
+/*
+ * Lists the processes that use the GPU now and returns their number. Returns 0 if there are fewer
+ * than two, or if one of them may not be held.
+ */
 static uint32_t gather(const struct td_node *node, uint32_t gpu, struct td_alone_tenant *tenants,
 	struct td_process **processes)
 {
@@ -52,7 +55,7 @@ static uint32_t gather(const struct td_node *node, uint32_t gpu, struct td_alone
 	return count < 2 ? 0 : count;
 }
 
-/* Whom the last step held, or favoured, and who is not among those any more. */
+/* Resets the processes that the last step held or favoured and that do not take part any more. */
 static void release(const struct td_node *node, uint32_t gpu)
 {
 	struct td_list *it;

@@ -1,4 +1,4 @@
-/* See endings.h. */
+/* This file implements endings.h. */
 #include "daemon/execute/endings.h"
 
 #include <errno.h>
@@ -14,13 +14,13 @@
 #include "proto/orders.h"
 #include "proto/proto.h"
 
-/* A supervisor whose connection has ended comes again within 2 s if it lives. */
+/* A supervisor that lost its connection connects again within 2 s, if it lives. */
 #define LOST_NS 3000000000ull
-/* After SIGKILL a process may take a while to be gone: the driver frees its memory. */
+/* After SIGKILL a process may take a while to be gone: the driver frees its memory first. */
 #define GONE_NS 10000000000ull
-/* The time that an MPS server has for letting go of a client before that is killed. */
+/* An MPS server has this long to release a client before the client is killed. */
 #define LET_GO_NS 500000000ull
-/* A second instance loads its model first. */
+/* A shadow is a second instance of a program. It loads its model first, which takes minutes. */
 #define SHADOW_NS 600000000000ull
 
 static const enum td_order_kind orders[TD_ACTION_N] = {
@@ -29,7 +29,7 @@ static const enum td_order_kind orders[TD_ACTION_N] = {
 	[TD_ACTION_START_SHADOW] = TD_ORDER_SHADOW,
 };
 
-/* The ability that an action needs of the supervisor, and the reason to give where it lacks. */
+/* The ability that an action needs of the supervisor, and the reason for refusal without it. */
 static const struct {
 	uint32_t can;
 	const char *why;
@@ -55,7 +55,7 @@ static const char *reason_of(
 	return buf;
 }
 
-/* With a supervisor it may take as long again: it ends the processes that use no GPU. */
+/* With a supervisor the act may take twice as long: it also ends the processes that use no GPU. */
 static void set_deadlines(struct td_ending *e, uint64_t deadline_ns, uint64_t now_ns)
 {
 	e->term_ns = now_ns + deadline_ns / 2;
@@ -65,7 +65,7 @@ static void set_deadlines(struct td_ending *e, uint64_t deadline_ns, uint64_t no
 
 /* -- processes -- */
 
-/* One of the job that the act is to end. */
+/* Returns whether the process is one that the act is to end. */
 static bool is_to_end(const struct td_act *act, const struct td_process *process)
 {
 	return process->job->group == act->id &&
@@ -101,7 +101,10 @@ int td_process_leaving(struct td_process *process, const struct td_msg_leaving *
 	return 0;
 }
 
-/* It has another gate than ours, or none that can be closed. */
+/*
+ * Returns whether the daemon controls the process by its gate. It does not if the process is
+ * foreign (runs as without tandem), has failed, or has no client.
+ */
 static bool is_governed(const struct td_process *process)
 {
 	return !process->foreign && !process->failed && !td_list_empty(&process->clients);
@@ -135,8 +138,8 @@ static void tell_one(
 }
 
 /*
- * Killing a client of MPS with work in flight may hang the server, unless that lets go of it first.
- * Returns when SIGKILL is due.
+ * Returns the time at which SIGKILL is due. An MPS server may hang if a client with work in flight
+ * is killed, so it is given time to release the client first.
  */
 static uint64_t when_to_kill(
 	struct td_node *node, const struct td_act *act, struct td_process *process, uint64_t now_ns)
@@ -162,7 +165,10 @@ static void press_one(
 	struct td_leave *leave = &process->leave;
 	bool was_called = leave->answered && leave->how == TD_LEAVING_HANDLES;
 
-	/* A handler that is called twice may take that for haste. */
+	/*
+	 * A program may take a second SIGTERM for an order to hurry, so none follows its own
+	 * handler's call.
+	 */
 	if (now_ns >= act->ending.term_ns && !leave->signalled) {
 		leave->signalled = true;
 		if (!was_called)
@@ -178,7 +184,7 @@ static void press_one(
 		td_act_enter(node, act, TD_ACTION_RUNNING, NULL, now_ns);
 }
 
-/* Their time begins now: the supervisor's answer may have been long in coming. */
+/* Sets the deadlines anew from now on, since the supervisor's answer may have taken long. */
 static void begin_to_tell(struct td_node *node, struct td_act *act, uint64_t now_ns)
 {
 	struct td_ending *e = &act->ending;
@@ -206,7 +212,7 @@ static void end_processes(struct td_node *node, struct td_act *act, uint64_t now
 	}
 }
 
-/* It goes on. */
+/* The act was given up: its processes run on and are not asked to leave any more. */
 static void forgive(struct td_node *node, const struct td_act *act)
 {
 	struct td_list *it;
@@ -216,7 +222,7 @@ static void forgive(struct td_node *node, const struct td_act *act)
 			td_process_at(it)->leave = (struct td_leave){0};
 }
 
-/* -- the supervisor -- */
+/* -- orders to the supervisor -- */
 
 static void send_order(struct td_node *node, struct td_act *act, uint64_t now_ns)
 {
@@ -226,7 +232,10 @@ static void send_order(struct td_node *node, struct td_act *act, uint64_t now_ns
 	msg.order.number = act->number;
 	msg.order.kind = (uint8_t)orders[act->kind];
 	msg.order.epoch = e->epoch;
-	/* A handler of SIGTERM that is saving something is not called again by the supervisor. */
+	/*
+	 * With leave_ns 0 the supervisor does not send SIGTERM again to a handler that is saving
+	 * its state.
+	 */
 	msg.order.leave_ns = e->hurried ? 0 : left(e->kill_ns, now_ns);
 	msg.order.kill_ns = e->kill_ns - e->term_ns;
 	msg.order.requeue = act->kind == TD_ACTION_EVICT;
@@ -244,7 +253,10 @@ static void order(struct td_node *node, struct td_act *act, const struct td_supe
 	send_order(node, act, now_ns);
 }
 
-/* Without the supervisor there is nobody to start anything; a job can be ended all the same. */
+/*
+ * Goes on without the supervisor. Nobody can start a process then, so only an EVICT can still
+ * succeed.
+ */
 static void pass_by(struct td_node *node, struct td_act *act, enum td_action_state state,
 	const char *why, uint64_t now_ns)
 {
@@ -294,7 +306,9 @@ static void step_order(struct td_node *node, struct td_act *act, uint64_t now_ns
 
 	if (e->order == TD_ORDER_LOST)
 		supervisor = td_supervisors_at(node, act->uid, act->job, e->pid);
-	/* The same number: it answers as before. */
+	/*
+	 * The order is sent again under the same number, so that the supervisor answers as before.
+	 */
 	if (supervisor)
 		order(node, act, supervisor, now_ns);
 	else if (e->order == TD_ORDER_LOST && now_ns >= e->order_until_ns)
@@ -307,9 +321,9 @@ static void step_order(struct td_node *node, struct td_act *act, uint64_t now_ns
 	}
 }
 
-/* -- the act -- */
+/* -- the act as a whole -- */
 
-/* NULL: the act can begin. A reason: it cannot. */
+/* Returns why the act cannot begin, as a part of a sentence, or NULL if it can. */
 static const char *why_not(const struct td_node *node, const struct td_act *act,
 	const struct td_job *job, const struct td_supervisor *supervisor, char *buf, size_t len)
 {
@@ -332,7 +346,7 @@ static const char *why_not(const struct td_node *node, const struct td_act *act,
 	return NULL;
 }
 
-/* Another act that ends the same job. */
+/* Returns another act that is to end or restart the same job, or NULL. */
 static struct td_act *rival_of(const struct td_node *node, const struct td_act *act)
 {
 	struct td_list *it;
@@ -348,7 +362,10 @@ static struct td_act *rival_of(const struct td_node *node, const struct td_act *
 	return NULL;
 }
 
-/* The job's end goes before all others. False: the act has to give way. */
+/*
+ * An EVICT takes precedence over all other acts on the job. Returns false if this act has to give
+ * way.
+ */
 static bool settle(struct td_node *node, struct td_act *act, uint64_t now_ns)
 {
 	struct td_act *rival;
@@ -404,7 +421,10 @@ static void give_up(struct td_node *node, struct td_act *act, uint64_t now_ns)
 	td_act_enter(node, act, TD_ACTION_TIMED_OUT, *act->reason ? NULL : why, now_ns);
 }
 
-/* The supervisor says that the job has ended, or says nothing: it cannot keep processes by that. */
+/*
+ * Returns whether processes may be ended although the supervisor has not asked for it: it says that
+ * the job has ended, or it has not answered in time.
+ */
 static bool is_put_off(const struct td_act *act, uint64_t now_ns)
 {
 	return act->kind == TD_ACTION_EVICT &&
@@ -429,7 +449,7 @@ void td_ending_step(struct td_node *node, struct td_act *act, uint64_t now_ns)
 		give_up(node, act, now_ns);
 }
 
-/* The earlier one of two times; what is due was done in this step. */
+/* Returns the earlier of two times. A time that is not after now_ns was dealt with in this step. */
 static uint64_t earlier(uint64_t ns, uint64_t at_ns, uint64_t now_ns)
 {
 	return at_ns > now_ns && at_ns < ns ? at_ns : ns;

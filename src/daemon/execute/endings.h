@@ -1,18 +1,19 @@
 /*
- * A job ends, is restarted or gets a shadow: the acts that need a supervisor or end processes.
+ * Ends or restarts a job, or starts a shadow (a second instance) of it. These acts need a
+ * supervisor, or end processes.
  *
  *   EVICT, RESTART    ORDER to the supervisor, if there is one --RUNNING--> LEAVE to each process
  *                     that uses a GPU --half of evict.deadline--> SIGTERM --all of it--> SIGKILL
  *                     --no process is left--> ORDER again, to hurry --DONE-->
  *   START_SHADOW      ORDER --RUNNING--> --DONE-->
  *
- * A process that says that it ends by SIGTERM has its gate closed before that, so that nothing of
- * it runs on the GPU when it ends. One with a handler of its own keeps its turns: it may want to
- * save what it has on the GPU.
+ * A process that answers LEAVE by saying that SIGTERM ends it has its gate closed first, so that
+ * none of its work runs on the GPU when it ends. A process with a SIGTERM handler of its own keeps
+ * its turns: it may want to save data from the GPU.
  *
- * Processes that come to a supervised job later are the supervisor's to end: they may be those that
- * it has started anew. An order is for one supervisor: another process that supervises a job of the
- * same name later is not told of it.
+ * A process that joins a supervised job later is left to the supervisor, which may have started it
+ * anew. An order is for one supervisor. Another one that comes later for a job of the same name
+ * does not get it.
  */
 #pragma once
 
@@ -27,32 +28,33 @@ struct td_node;
 struct td_process;
 struct td_supervisor;
 
-/* How far the order to the supervisor has come. */
+/* The progress of the order to the supervisor. */
 enum td_order_stage {
-	TD_ORDER_NONE, /* there is no supervisor, or nobody waits for it any more */
+	TD_ORDER_NONE, /* there is no supervisor, or the act does not wait for it any more */
 	TD_ORDER_SENT,
-	TD_ORDER_LOST, /* its connection has ended: it may come again */
+	TD_ORDER_LOST, /* its connection has ended, but it may connect again */
 	TD_ORDER_RUNS,
 	TD_ORDER_ENDED,
 };
 
 struct td_ending {
 	const struct td_supervisor *supervisor; /* NULL: none, or lost */
-	pid_t pid;                              /* of the supervisor that has got the order */
+	/* the process id of the supervisor that got the order */
+	pid_t pid;
 	enum td_order_stage order;
-	uint64_t order_until_ns; /* SENT and LOST: how long that is waited for */
-	uint32_t epoch;          /* that the order is about */
-	uint32_t last_id;        /* told: the processes up to this id are to end; 0: all */
+	uint64_t order_until_ns; /* in SENT and LOST: the time at which to stop waiting */
+	uint32_t epoch;          /* the supervisor's epoch that the order is for */
+	uint32_t last_id;        /* if told: processes up to this id are to end; 0: all */
 	bool told;               /* processes were told to leave */
-	bool hurried;            /* the order was repeated, as no process is left */
-	/* SIGTERM, SIGKILL, and giving up. */
+	bool hurried;            /* the order was repeated, since no process is left */
+	/* The times of SIGTERM, of SIGKILL, and of giving the act up. */
 	uint64_t term_ns, kill_ns, end_ns;
 };
 
-/* The act has been made. It may end at once. */
+/* Starts an act that was just made. It may end within this call. */
 void td_ending_begin(struct td_node *node, struct td_act *act, uint64_t now_ns);
 void td_ending_step(struct td_node *node, struct td_act *act, uint64_t now_ns);
-/* When it has something to do by the time alone, after now_ns. */
+/* Returns the next time, after now_ns, at which td_ending_step() is due, or TD_NEVER. */
 uint64_t td_ending_wakeup(const struct td_act *act, uint64_t now_ns);
 
 void td_ending_ordered(struct td_node *node, struct td_act *act, const struct td_msg_ordered *msg,

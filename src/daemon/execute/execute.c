@@ -1,7 +1,8 @@
 /*
- * Carries a plan out. Order within a step: gates close, limits fall, limits rise as far as the
- * account has room, parts of no use are given back, ready gates open, waiting allocations are
- * answered (need.h). The rest is left to a later step: each acknowledgement causes one.
+ * Carries a plan out. The order within a step is: gates close; limits fall; limits rise as far as
+ * the account has room; a part of a request that is of no use is given back; ready gates open;
+ * waiting allocations are answered (need.h). What cannot be done yet is left to a later step. Each
+ * acknowledgement by a program causes one.
  */
 #include <string.h>
 
@@ -26,7 +27,7 @@
 
 #define HANDOVER_SMOOTHING 4
 
-/* Not what its own soft limit keeps there: no policy can do anything about that. */
+/* Returns the client's bytes on the host, without those that its soft limit keeps there. */
 static uint64_t host_bytes_shown(const struct td_client *client)
 {
 	uint64_t demanded = td_soft_demand(client), lacks;
@@ -35,7 +36,7 @@ static uint64_t host_bytes_shown(const struct td_client *client)
 	return lacks < client->host_bytes ? lacks : client->host_bytes;
 }
 
-/* Without the ability nobody asks, and other daemons' locks need not be looked at. */
+/* Returns whether the policy may plan moves. If not, other daemons' locks need not be read. */
 static bool moves_jobs(const struct td_node *node)
 {
 	return node->policy->needs & TD_HAS(MIGRATION);
@@ -149,7 +150,7 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 		node->gpu_views, node->views, node->gpu_count, n, node->options.has};
 }
 
-/* The gate as a GRANT tells it: OPEN puts what the device has no room for on the host. */
+/* Returns the gate for a GRANT. OPEN: the program puts what does not fit on the host. */
 static enum td_gate gate_of(const struct td_client *client, uint64_t device_bytes)
 {
 	switch (client->process->phase) {
@@ -199,8 +200,9 @@ void td_node_tell(struct td_node *node, struct td_client *client, uint64_t devic
 }
 
 /*
- * A program that was asked to drop caches has a limit below what it has. While it drains that is
- * taken back: the drain may be given up, and its memory would move as soon as it is drained.
+ * Returns the limit to tell. A program that was asked to drop caches has a limit below its charge.
+ * While it drains, it is told its charge instead: the drain may be given up, and otherwise its
+ * memory would begin to move as soon as it is drained.
  */
 static uint64_t limit_to_tell(const struct td_client *client)
 {
@@ -223,8 +225,8 @@ static void tell_all(struct td_node *node, struct td_process *process)
 }
 
 /*
- * Every change that leaves a flag set counts, so that a thread about to wait cannot miss one. An
- * open gate is exactly 0.
+ * Writes the gate word. Each change that leaves a flag set also counts up, so that a thread that is
+ * about to wait cannot miss it. An open gate without flags is exactly 0.
  */
 static void write_word(struct td_node *node, struct td_process *process, uint32_t flags,
 	const struct td_pacing *pacing)
@@ -233,7 +235,7 @@ static void write_word(struct td_node *node, struct td_process *process, uint32_
 
 	if (same && !memcmp(&process->pacing, pacing, sizeof(*pacing)))
 		return;
-	/* Pacing is a change of the word only while a flag says that it is looked at. */
+	/* New pacing changes the word only while a flag tells the program to read the pacing. */
 	if (!same || flags & (TD_WORD_WINDOW | TD_WORD_DUTY))
 		process->word = flags ? ++process->word_count * TD_WORD_STEP | flags : 0;
 	process->pacing = *pacing;
@@ -246,7 +248,7 @@ static void enter(struct td_process *process, enum td_phase phase, uint64_t now_
 	process->phase_since_ns = now_ns;
 }
 
-/* One that plans are about, if it has any. */
+/* Returns the first client that plans apply to, or the first of all if there is none. */
 static const struct td_client *first_client(const struct td_process *process)
 {
 	struct td_list *it;
@@ -265,7 +267,7 @@ static void close_gate(struct td_node *node, struct td_process *process, uint64_
 			return;
 		process->held_ns += now_ns - process->phase_since_ns;
 		enter(process, TD_PHASE_DRAINING, now_ns);
-		/* Twice: the process itself gives up first and says STUCK. */
+		/* The factor of 2 lets the process give up first and say STUCK. */
 		process->drain_deadline_ns = now_ns + 2 * node->options.drain_deadline_ns;
 		write_word(node, process, TD_WORD_CLOSED, &(struct td_pacing){0});
 		td_node_event(node, TD_EVENT_DRAINING, process, first_client(process)->gpu, now_ns,
@@ -277,30 +279,26 @@ static void close_gate(struct td_node *node, struct td_process *process, uint64_
 	}
 }
 
-/* Behind an open gate, or one that is about to be. */
+/* Returns the bytes that the client keeps on the device behind an open or opening gate. */
 static uint64_t keeps(const struct td_client *client)
 {
 	if (!td_soft_spills(client))
 		return client->demanded_bytes;
-	/*
-	 * Memory goes to the host before the gate opens; a program drops its caches when it likes.
-	 */
+	/* Memory goes to the host before the gate opens; caches are dropped when asked. */
 	if (client->process->phase == TD_PHASE_FILLING ||
 		(client->process->phase == TD_PHASE_OPEN && client->asked_ns))
 		return 0;
 	return client->device.used;
 }
 
-/* Memory that waited for more room is to lie on the host from now on, or waits again. */
+/* Returns whether memory that waited is now to stay on the host, or is to wait again. */
 static bool gate_has_changed(const struct td_client *client)
 {
 	return client->process->phase == TD_PHASE_FILLING &&
 	       client->told_gate != gate_of(client, client->device.told);
 }
 
-/*
- * True: it came with memory of an earlier daemon and has had no GRANT: it has to hear of its limit.
- */
+/* Returns whether the client has memory from an earlier daemon's time but no GRANT yet. */
 static bool has_unasked(const struct td_client *client)
 {
 	return !client->device.seq && client->process->phase == TD_PHASE_CLOSED &&
@@ -313,11 +311,14 @@ static void lower_limits(struct td_node *node)
 		struct td_client *client = node->shown[i];
 		uint64_t target = client->grant.limit_bytes, kept;
 
-		/* It is told once it is drained, unless its job needs what it holds in advance. */
+		/*
+		 * A draining client is told once it is drained, unless its job needs the memory
+		 * now.
+		 */
 		if (client->process->phase == TD_PHASE_DRAINING &&
 			!client->process->job->on[client->gpu].needs)
 			continue;
-		/* An open client keeps what it has: nothing of it may leave under running work. */
+		/* An open client keeps what it has: no memory may leave while work runs on it. */
 		kept = client->process->phase == TD_PHASE_CLOSED ? 0 : keeps(client);
 		if (target < kept)
 			target = kept;
@@ -330,7 +331,7 @@ static void lower_limits(struct td_node *node)
 	}
 }
 
-/* True: the limit is more than what it has and less than what it asks for, so it is of no use. */
+/* Returns whether the limit is above the client's demand but too low for its request. */
 static bool has_a_part(const struct td_client *client, uint64_t limit_bytes)
 {
 	if (td_soft_spills(client))
@@ -339,7 +340,7 @@ static bool has_a_part(const struct td_client *client, uint64_t limit_bytes)
 	       limit_bytes - client->demanded_bytes < client->need_bytes;
 }
 
-/* It lacks room that a part that is of no use to another could give it. */
+/* Returns whether the client lacks room for its request, or for its fill. */
 static bool lacks_room(const struct td_client *client)
 {
 	uint64_t wanted = client->demanded_bytes + (client->needs ? client->need_bytes : 0);
@@ -350,7 +351,8 @@ static bool lacks_room(const struct td_client *client)
 }
 
 /*
- * Several lack room, and some have a part of what they ask for: they give it back for one of them.
+ * If several clients lack room, those with only a part of what they ask for give it back, so that
+ * one of them can have enough.
  */
 static void pool_parts(struct td_node *node)
 {
@@ -383,7 +385,8 @@ static void raise_limits(struct td_node *node)
 		if (target <= client->device.told)
 			continue;
 		/*
-		 * A part of what it asks for is of no use to it, but may do for another of its job.
+		 * A part of what it asks for is of no use to it, but may do for its job's other
+		 * clients.
 		 */
 		if (client->needs && quota < client->total.used + client->need_bytes)
 			continue;
@@ -448,7 +451,10 @@ static uint32_t open_flags(const struct td_grant *grant, const struct td_pacing 
 	uint32_t flags =
 		(pacing->duty_ppm ? TD_WORD_DUTY : 0) | (pacing->detect ? TD_WORD_STEPS : 0);
 
-	/* A window bounds nobody who is alone, but its work may be measured. */
+	/*
+	 * A process that is alone is not bounded by a window, but a window also lets its work be
+	 * measured.
+	 */
 	if (grant->gate == TD_GATE_ARMED && pacing->window_ns == TD_WINDOW_METER)
 		flags |= TD_WORD_WINDOW;
 	if (grant->gate == TD_GATE_ARMED)
@@ -457,7 +463,8 @@ static uint32_t open_flags(const struct td_grant *grant, const struct td_pacing 
 }
 
 /*
- * Tells GPUs that a process began to use while it was let in: with a limit of 0 nothing else does.
+ * Sends a GRANT to clients that attached to another GPU while the process was already let in. If
+ * their limit is 0, nothing else would cause one.
  */
 static void tell_newcomers(struct td_node *node, const struct td_process *process)
 {
@@ -494,7 +501,7 @@ static void step_gate(struct td_node *node, struct td_process *process, uint64_t
 	}
 }
 
-/* True: it is let in now. */
+/* Opens the gate if the process is ready. Returns whether it was opened now. */
 static bool finish_gate(struct td_node *node, struct td_process *process, uint64_t now_ns)
 {
 	const struct td_grant *grant;
@@ -513,7 +520,7 @@ static bool finish_gate(struct td_node *node, struct td_process *process, uint64
 	return opens;
 }
 
-/* others_wait changed: the agent must know, although neither gate nor limit did. */
+/* Takes the grant. A change of others_wait alone must be told to the program, too. */
 static void note_rivals(
 	struct td_node *node, struct td_client *client, const struct td_grant *grant)
 {
@@ -545,9 +552,9 @@ static void show_others(struct td_node *node)
 }
 
 /*
- * It does not answer at all. It is reported and stays closed: it may have drained just now and be
- * moving its memory, which its work must not find gone. Its turns go to others until it says
- * something.
+ * Handles a process that did not answer the order to drain. It is reported as stuck, and its gate
+ * stays closed. It may have drained just now and be moving its memory, so it must not be let in.
+ * Others get its turns until it sends a message.
  */
 static void overdue(struct td_node *node, struct td_process *process, uint64_t now_ns)
 {
@@ -577,7 +584,9 @@ static uint64_t expire_drains(struct td_node *node, uint64_t now_ns)
 	return wakeup;
 }
 
-/* The plan is not about it: its gate closes, and its limits stay what they are. */
+/*
+ * Gives each stopped client a closed gate and its present limit, since the plan does not cover it.
+ */
 static void pass_by_stopped(struct td_node *node)
 {
 	struct td_list *it;
@@ -616,7 +625,7 @@ static uint64_t execute(struct td_node *node, uint64_t now_ns)
 	td_list_for_each (it, &node->processes)
 		opened |= finish_gate(node, td_process_at(it), now_ns);
 	refused = td_need_step(node, now_ns);
-	/* A refused or newly opened client may say nothing that would cause the next step. */
+	/* A client that was refused or let in may send nothing that would cause the next step. */
 	return opened || refused ? now_ns : wakeup;
 }
 

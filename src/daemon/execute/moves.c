@@ -1,4 +1,4 @@
-/* See moves.h. */
+/* This file implements moves.h. */
 #include "daemon/execute/moves.h"
 
 #include <errno.h>
@@ -20,13 +20,13 @@
 #include "daemon/node/gpus.h"
 #include "proto/unmovable.h"
 
-/* Contexts and code take seconds on a busy machine. */
+/* How long the program may take to prepare. Contexts and code take seconds on a busy machine. */
 #define PREPARE_NS (60 * TD_NS_PER_S)
-/* So long others may take to make room, by the plans. */
+/* How long the other programs may take to make room, as plans tell them. */
 #define ROOM_NS (10 * TD_NS_PER_S)
-/* Beyond the drain's own deadlines. */
+/* How long closing the gate may take beyond the drain's own deadlines. */
 #define CLOSE_NS (5 * TD_NS_PER_S)
-/* All memory of a GPU through the host, slowly. */
+/* How long the transfer may take: all memory of a GPU, through the host, slowly. */
 #define GO_NS (120 * TD_NS_PER_S)
 
 static struct td_client *source_of(const struct td_node *node, const struct td_act *act)
@@ -97,7 +97,7 @@ static void enter(struct td_act *act, enum td_migration_stage stage, uint64_t un
 	act->migration.deadline_ns = until_ns;
 }
 
-/* The client on the new GPU stays aside until it detaches. */
+/* Ends the move. A client that was made on the new GPU stays set aside until it detaches. */
 static void end(struct td_node *node, struct td_act *act, struct td_process *process,
 	enum td_action_state state, const char *reason, uint64_t now_ns)
 {
@@ -114,7 +114,7 @@ static void give_up(struct td_node *node, struct td_act *act, struct td_process 
 	end(node, act, process, state, reason, now_ns);
 }
 
-/* Why it is not even asked; NULL: it is. */
+/* Returns why the move is not even begun, or NULL if it can begin. */
 static const char *refusal(
 	struct td_node *node, const struct td_act *act, const struct td_client *client)
 {
@@ -168,14 +168,16 @@ void td_move_begin(struct td_node *node, struct td_act *act, uint64_t now_ns)
 	td_act_enter(node, act, TD_ACTION_ASKED, to, now_ns);
 }
 
-/* All that it has on its GPU may come to lie on the other one. */
+/*
+ * Returns the bytes to reserve on the new GPU: all that the client has or demands on its old one.
+ */
 static uint64_t needed_bytes(const struct td_client *source)
 {
 	return source->demanded_bytes > source->device.used ? source->demanded_bytes
 							    : source->device.used;
 }
 
-/* The bytes that it may have there now, within its job's limit. */
+/* Returns the bytes that the client may have on the new GPU now, within its job's limit. */
 static uint64_t room_of(const struct td_node *node, const struct td_client *target)
 {
 	return td_min_u64(td_account_room(&node->gpus[target->gpu].account, &target->device),
@@ -183,8 +185,8 @@ static uint64_t room_of(const struct td_node *node, const struct td_client *targ
 }
 
 /*
- * The bytes of another client that do not leave for the mover: those that cannot, and all that a
- * job demands whose class is not below.
+ * Returns the bytes of another client that are not moved out for the mover. These are the bytes
+ * that cannot leave, or, if its job's class is not lower than the mover's, all that it demands.
  */
 static uint64_t kept_bytes(const struct td_client *mover, const struct td_client *other)
 {
@@ -198,7 +200,7 @@ static uint64_t kept_bytes(const struct td_client *mover, const struct td_client
 	return td_max_u64(td_quota_stays(other), td_soft_demand(other));
 }
 
-/* The most that there may come to be for it. */
+/* Returns the most bytes that can become available to the mover on the new GPU. */
 static uint64_t most_bytes(
 	const struct td_node *node, const struct td_client *source, const struct td_client *target)
 {
@@ -247,7 +249,10 @@ static void find_room(struct td_node *node, struct td_act *act, struct td_client
 	enter(act, TD_MIGRATION_CLOSE, now_ns + 2 * node->options.drain_deadline_ns + CLOSE_NS);
 }
 
-/* Memory that it has allocated meanwhile has to have room, too. */
+/*
+ * Sends GO once the gate is closed. If the program has allocated more meanwhile, it waits for room
+ * again.
+ */
 static void go(struct td_node *node, struct td_act *act, struct td_client *source,
 	struct td_client *target, uint64_t now_ns)
 {
@@ -260,7 +265,10 @@ static void go(struct td_node *node, struct td_act *act, struct td_client *sourc
 		enter(act, TD_MIGRATION_ROOM, now_ns + ROOM_NS);
 		return;
 	}
-	/* From now on a report may be older than what has left: is_there() is not to go by it. */
+	/*
+	 * Reports that arrive from now on may be out of date, so is_there() of ready.c must not
+	 * rely on them.
+	 */
 	source->was_there = target->was_there = false;
 	process->moving.goes = true;
 	tell(node, process, act, TD_MOVE_GO);
@@ -285,7 +293,7 @@ static void time_out(
 		snprintf(reason, sizeof(reason), "its work did not end in time");
 		break;
 	case TD_MIGRATION_GO:
-		/* It may have moved by now, and says so when it does. */
+		/* The program may have moved by now; it then still sends DONE. */
 		snprintf(reason, sizeof(reason), "it does not say that it has moved");
 		break;
 	}
@@ -332,7 +340,7 @@ uint64_t td_move_wakeup(const struct td_act *act)
 	return act->migration.deadline_ns;
 }
 
-/* -- what programs say -- */
+/* -- messages from programs -- */
 
 static void prepared(struct td_node *node, struct td_act *act, struct td_process *process,
 	const struct td_msg_moved *msg, uint64_t now_ns)
@@ -351,7 +359,10 @@ static void prepared(struct td_node *node, struct td_act *act, struct td_process
 	td_act_enter(node, act, TD_ACTION_RUNNING, NULL, now_ns);
 }
 
-/* Its job is no load any more where it was placed, unless others of it may still be there. */
+/*
+ * Updates the GPUs that the job was placed on, unless the job has other processes, which may still
+ * be on the old GPU.
+ */
 static void place_anew(struct td_job *job, const uint8_t *from, const uint8_t *to)
 {
 	if (job->members.next->next != &job->members)
@@ -373,14 +384,14 @@ bool td_move_has_no_place(struct td_node *node, struct td_process *process,
 	return true;
 }
 
-/* act: NULL: it was given up before. */
+/* The program says that it has moved. act is NULL if the move was given up before. */
 static void done(struct td_node *node, struct td_act *act, struct td_process *process,
 	const struct td_msg_moved *msg, uint64_t now_ns)
 {
 	struct td_client *from = at_slot(process, msg->from), *to = at_slot(process, msg->to);
 	char reason[192], bytes[32], took[32];
 
-	/* Only one that comes to the GPU can have moved to it. */
+	/* Only a client that was set aside on the new GPU can be the target of a move. */
 	if (!from || !to || from == to || from->aside || !to->aside)
 		return;
 	to->aside = false;
@@ -395,7 +406,7 @@ static void done(struct td_node *node, struct td_act *act, struct td_process *pr
 	place_anew(process->job, node->gpus[from->gpu].uuid, node->gpus[to->gpu].uuid);
 	if (!act)
 		return;
-	/* From now on the act is about the client that the program has. */
+	/* From now on the act refers to the program's client on the new GPU. */
 	act->id = to->id;
 	(void)td_format_size(bytes, sizeof(bytes), msg->bytes);
 	(void)td_format_duration(took, sizeof(took), msg->pause_ns);
@@ -428,7 +439,7 @@ int td_move_message(
 	return 0;
 }
 
-/* -- GPUs -- */
+/* -- the GPUs of a move -- */
 
 int td_move_find_gpu(
 	const struct td_node *node, const char *text, uint8_t ret_uuid[16], struct td_err *err)
@@ -467,7 +478,7 @@ uint64_t td_move_reserved_bytes(const struct td_node *node, uint32_t gpu)
 
 		if (client->gpu != gpu || !client->aside)
 			continue;
-		/* One that has left has nothing there any more but what it has not given back. */
+		/* A client that has left is charged only for what it has not given back. */
 		bytes += moving->number && !memcmp(moving->gpu, node->gpus[gpu].uuid, 16)
 				 ? moving->reserved_bytes
 				 : td_client_charge(client);

@@ -1,7 +1,8 @@
 /*
- * MIGRATE: a program moves to another GPU (proto/words.h, enum td_move_stage). The act of it goes
+ * MIGRATE: a program moves to another GPU (proto/words.h, enum td_move_stage). Its act passes these
+ * stages:
  *
- *   PREPARE   MOVE PREPARE was sent; the program makes its twins there, and attaches
+ *   PREPARE   MOVE PREPARE was sent; the program makes its context and objects there and attaches
  *   ROOM      memory is kept free for it on that GPU, as soon as there is enough
  *   CLOSE     its gate closes, whatever the plan says
  *   GO        MOVE GO was sent; its memory follows
@@ -9,8 +10,9 @@
  *
  * Each stage has a deadline. Before GO a move is given up by MOVE CANCEL, and the program stays.
  *
- * Memory is charged on both GPUs from ROOM on. Plans are about one client of the program only: the
- * other one is set aside (td_client.aside). What is kept free for it is not shown to the policy.
+ * From ROOM on, memory is charged on both GPUs. Plans apply to one client of the program only; the
+ * other is set aside (td_client.aside). The policy is not shown the memory that is kept free for
+ * the move.
  */
 #pragma once
 
@@ -37,21 +39,24 @@ struct td_migration {
 	enum td_move_reason why;
 	uint8_t gpu[16];
 	uint64_t deadline_ns;
-	uint32_t to; /* the slot there, once it is prepared */
+	uint32_t to; /* the slot on the new GPU, valid once the move is prepared */
 };
 
-/* May a policy plan a move of the process now? Not while a refusal is remembered. */
+/*
+ * Returns whether a policy may plan a move of the process now. It may not while a refusal is
+ * remembered.
+ */
 bool td_move_is_possible(const struct td_node *node, const struct td_process *process);
 
-/* Begins a move of the act's client to act->migration.gpu; or refuses it. */
+/* Begins a move of the act's client to act->migration.gpu, or refuses it. */
 void td_move_begin(struct td_node *node, struct td_act *act, uint64_t now_ns);
-/* Before the view is filled. */
+/* Lets the move progress. The caller fills the policy's view afterwards. */
 void td_move_step(struct td_node *node, struct td_act *act, uint64_t now_ns);
 uint64_t td_move_wakeup(const struct td_act *act);
 
-/* A GPU by its number or UUID. 0, or -ENOENT with a sentence. */
+/* Finds a GPU by its number or UUID. Returns 0, or -ENOENT with a sentence in err. */
 int td_move_find_gpu(
 	const struct td_node *node, const char *text, uint8_t ret_uuid[16], struct td_err *err);
 
-/* The bytes of the GPU that are kept free for programs that move to it. */
+/* Returns the bytes of the GPU that are kept free for programs that move to it. */
 uint64_t td_move_reserved_bytes(const struct td_node *node, uint32_t gpu);

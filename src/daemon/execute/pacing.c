@@ -1,6 +1,6 @@
 /*
- * The fields of the gate page beside the gate word, which tell a process how to pace its work, and
- * the fields of the meter page in which it says what it does.
+ * Computes the fields of the gate page that tell a process how to pace its work. Reads the fields
+ * of the meter page in which the process reports its work.
  */
 #include "base/time.h"
 #include "daemon/model/job.h"
@@ -20,7 +20,10 @@ static bool uses_gpu_of(const struct td_process *a, const struct td_process *b)
 	return false;
 }
 
-/* Only who has a duty or is measured wants to know, and that there are any is enough. */
+/*
+ * Returns whether another process wants the GPU. The flag is needed only by a process that has a
+ * duty or is measured, and it needs no count.
+ */
 static bool has_rivals(const struct td_node *node, const struct td_process *process)
 {
 	struct td_list *it;
@@ -35,7 +38,10 @@ static bool has_rivals(const struct td_node *node, const struct td_process *proc
 	return false;
 }
 
-/* A batch that was set by hand goes before the plan's; neither is more than the service can do. */
+/*
+ * A batch size set by hand takes precedence over the plan's. Neither may exceed the service's
+ * maximum.
+ */
 static uint32_t batch_of(const struct td_process *process, const struct td_grant *grant)
 {
 	uint32_t batch = process->job->settings.batch;
@@ -45,7 +51,7 @@ static uint32_t batch_of(const struct td_process *process, const struct td_grant
 	return most && batch > most ? most : batch;
 }
 
-/* The plan's, and no more than what the job was given by hand. */
+/* Returns the plan's pacing, limited by what was set for the job by hand. */
 struct td_pacing td_node_pacing(
 	const struct td_node *node, const struct td_process *process, const struct td_grant *grant)
 {
@@ -59,7 +65,7 @@ struct td_pacing td_node_pacing(
 		.detect = grant->steps && !(process->steps.count && !process->steps.unit)};
 	uint32_t cap = process->job->settings.duty_ppm;
 
-	/* Who has a cap of its own has all of a pause, up to that. */
+	/* A job with a duty cap of its own may use a pause of the others fully, up to that cap. */
 	if (grant->pause_until_ns && cap) {
 		pacing.duty_ppm = 0;
 	} else {

@@ -1,4 +1,4 @@
-/* See ready.h. */
+/* This file implements ready.h. */
 #include "daemon/execute/ready.h"
 
 #include "daemon/memory/capacity.h"
@@ -7,7 +7,10 @@
 #include "daemon/model/node.h"
 #include "proto/words.h"
 
-/* Nobody gives back the bytes that it lacks, and it needs none: the driver pages. */
+/*
+ * Returns whether the client can start without all of its bytes on the device: nobody will give
+ * back what is missing, but the driver pages its memory.
+ */
 static bool goes_without(const struct td_node *node, const struct td_client *client)
 {
 	return client->process->backend == TD_BACKEND_MANAGED &&
@@ -17,9 +20,9 @@ static bool goes_without(const struct td_node *node, const struct td_client *cli
 }
 
 /*
- * True: it was let in with all of its memory on the device, and by all that it has said since none
- * has left: there is nothing to fill. Not before it has acknowledged a lower limit, as memory may
- * be leaving by that.
+ * Returns whether all of the client's memory is still on the device, so that nothing has to be
+ * filled. It was let in with all of it there, and its messages since then say that none has left. A
+ * lowered limit must be acknowledged first, since it may be moving memory out.
  */
 static bool is_there(const struct td_client *client)
 {

@@ -1,6 +1,6 @@
 /*
- * Decides whether a gate may open: the memory of the process has to be where the plan wants it. The
- * process has said so (READY), or it follows from all that it has said.
+ * Decides whether a gate may open. The memory of the process has to be where the plan wants it:
+ * either the process has said READY, or its other messages imply it.
  */
 #pragma once
 
@@ -9,5 +9,8 @@
 
 struct td_node;
 
-/* A group opens together: every process of it that is to open must be ready. */
+/*
+ * Returns whether the group may open. Its processes open together, so each one that is to open must
+ * be ready.
+ */
 bool td_ready_group(const struct td_node *node, uint32_t group);

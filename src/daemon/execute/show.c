@@ -1,4 +1,4 @@
-/* See show.h. */
+/* This file implements show.h. */
 #include "daemon/execute/show.h"
 
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "daemon/node/gpus.h"
 #include "daemon/node/metering.h"
 
-/* The next look is due even if nothing changes. */
+/* Returns when the next look is due, even if no message arrives. */
 uint64_t td_services_look(struct td_node *node, uint64_t now_ns)
 {
 	uint64_t wakeup = TD_NEVER;
@@ -23,7 +23,10 @@ uint64_t td_services_look(struct td_node *node, uint64_t now_ns)
 	return wakeup;
 }
 
-/* Layers that a program told, and curves of a service that were measured on such a GPU. */
+/*
+ * Returns the layers that the program reported and the service's curves measured on this GPU model;
+ * NULL if neither is known.
+ */
 static const struct td_profile *profile_of(const struct td_node *node, struct td_client *client)
 {
 	const struct td_process *process = client->process;
@@ -63,7 +66,7 @@ void td_show_service(const struct td_service *service, struct td_client_view *vi
 	view->batch_max = service->batch_max;
 }
 
-/* Policies act on the activity of a GPU. So it is shown where it is asked for. */
+/* Shows the policy the activity of clients and GPUs. Done only for policies that ask for it. */
 void td_show_activity(struct td_node *node)
 {
 	td_metering_gather(node);
@@ -78,7 +81,7 @@ void td_show_activity(struct td_node *node)
 		const struct td_nvml_gpu *listed = td_gpus_find(node, node->gpus[i].uuid);
 		struct td_gpu_view *view = &node->gpu_views[i];
 
-		/* Programs that are not measured count in what NVML tells. */
+		/* NVML's figure also covers programs that tandem does not measure. */
 		if (td_metering_of_gpu(node, i, &view->sm_activity_ppm)) {
 			view->known |= TD_HAS(SM_ACTIVITY);
 		} else if (listed && listed->known & TD_GPU_KNOWS_SM_ACTIVITY) {

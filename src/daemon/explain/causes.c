@@ -1,6 +1,6 @@
 /*
- * The conditions of causes.def, one for each row: does the row apply to the facts? A condition of
- * the group STATE is asked only when none before it applies.
+ * The conditions of causes.def, one for each row: each says whether the row applies to the facts. A
+ * condition of the group STATE is asked only when none before it applies.
  */
 #include "daemon/explain/causes.h"
 
@@ -147,7 +147,7 @@ CONDITION(moved)
 	return f->moves;
 }
 
-/* Where jobs are moved by the policy, people wonder about those that are not. */
+/* Only a policy that moves jobs makes a user ask why one does not move. */
 CONDITION(cannot_move)
 {
 	return *f->unmovable && f->node->policy->needs & TD_HAS(MIGRATION) &&
@@ -223,14 +223,14 @@ CONDITION(duty)
 	return f->process->pacing.duty_ppm && !f->process->pacing.pause_until_ns;
 }
 
-/* A process has no gate to be paced at before its first turn. */
+/* A process gets its pacing with its first turn, so a duty may be known but not in force yet. */
 CONDITION(duty_to_come)
 {
 	return f->duty_ppm && f->duty_ppm < TD_PPM && !f->process->pacing.duty_ppm &&
 	       !f->process->pacing.pause_until_ns;
 }
 
-/* A window that bounds something: one that only asks for the meter does not. */
+/* Returns whether a window bounds the work. A window that only turns the meter on does not. */
 static bool has_window(const struct td_facts *f)
 {
 	return f->process->word & TD_WORD_WINDOW && f->process->pacing.window_ns != TD_WINDOW_METER;
@@ -246,7 +246,10 @@ CONDITION(window_for_guaranteed)
 	return has_window(f) && !td_facts_is_waited_for(f->node, f->process, TD_CLASS_ONLINE);
 }
 
-/* The process was let in with a part on the host, and the host has no place for that part. */
+/*
+ * The process waits at its gate because the part of its memory that must go to the host has no room
+ * there.
+ */
 CONDITION(host_full_and_kept_out)
 {
 	return f->host_wanted_bytes > f->host_limit_bytes && f->process->phase == TD_PHASE_FILLING;

@@ -1,4 +1,4 @@
-/* See explain.h. */
+/* This file implements explain.h. */
 #include "daemon/explain/explain.h"
 
 #include <stdio.h>

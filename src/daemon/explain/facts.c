@@ -71,8 +71,9 @@ static const struct td_process *find_stopped(
 }
 
 /*
- * The process that this one waits for: the first that is busy, else the first whose gate is not
- * closed, else a stopped one. Also counts the processes that wait before this one.
+ * Returns the process that this one waits for: the first that is busy; failing that, the first
+ * whose gate is not closed; failing that, a stopped one. Also counts the processes that wait before
+ * this one.
  */
 static const struct td_process *find_holder(
 	const struct td_node *node, const struct td_process *process, uint64_t *ret_before)
@@ -145,7 +146,10 @@ static const char *name_process(const struct td_process *process, char *buf, siz
 	return buf;
 }
 
-/* "0, 1" in buf, of the GPUs that the job was given; a list that does not fit ends in "...". */
+/*
+ * Writes the numbers of the GPUs that the job was given, as "0, 1". A list that does not fit ends
+ * in "...".
+ */
 static const char *list_placed(
 	const struct td_node *node, const struct td_job *job, char *buf, size_t len)
 {

@@ -1,4 +1,4 @@
-/* Templates of causes.def: their figures as text for people, and as numbers for programs. */
+/* Fills the templates of causes.def: figures as text for people, and as numbers for programs. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +15,10 @@ static const struct fact {
 #undef FACT
 };
 
-/* The fact that a template names between braces; *at is behind the opening one, and moves on. */
+/*
+ * Returns the fact that the template names between braces, or NULL. *at points behind the opening
+ * brace and is moved behind the closing one.
+ */
 static const struct fact *next_fact(const char **at)
 {
 	size_t len = strcspn(*at, "}");

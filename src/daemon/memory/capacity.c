@@ -1,21 +1,21 @@
 /*
- * How much of a GPU there is to give: gpu.capacity, or less where others take more.
+ * Computes how much of a GPU there is to give: gpu.capacity, or less where others take more.
  *
- * Contexts, modules and foreign programs take memory (the reserve) that is not seen directly. The
- * daemon learns of it in several ways:
+ * Contexts, modules and foreign programs take memory that the daemon does not see directly. It is
+ * called the reserve. The daemon learns of it in several ways:
  *   attach    A newcomer tells what is in use on the device before its first allocation. The part
- *             that no known client accounts for is the reserve. It also has the memory of processes
+ *             that no known client accounts for is the reserve. It may include memory of processes
  *             that are just dying, so it is not believed beyond what contexts usually take. A
  *             client that comes back after a restart tells the reserve as the lost daemon knew it.
  *   ask       The same figure comes with each ASK. A reserve that was too high falls, so that
  *             nobody is refused memory that is free by now.
- *   leave     A client takes its share of the reserve along.
- *   overhead  NVML tells what each process has (overhead.h). The reserve is at least the sum. This
- *             figure is late, and some systems do not have it.
+ *   leave     When a client leaves, the reserve falls by its share.
+ *   overhead  NVML tells how much each process has (overhead.h). The reserve is at least the sum.
+ *             This figure comes late, and some systems do not have it.
  *   places    A program makes its context before it can ask for room. So while fewer programs than
  *             gpu.contexts have one, room for the missing ones stays free (docs/decisions/0007).
  *   shortage  A client finds the device full although its limit would do. While nobody else has
- *             memory to give back, the missing bytes are not there, and the capacity falls by them.
+ *             memory to give back, the missing bytes do not exist, and the capacity falls by them.
  *             They may be the memory of a process that is just dying, so such a finding expires. It
  *             lasts twice as long each time that it is made again.
  */
@@ -30,14 +30,14 @@
 
 #define SHORTAGE_MIN_NS (1 * TD_NS_PER_S)
 #define SHORTAGE_MAX_NS (64 * TD_NS_PER_S)
-/* One that was found again, and again after that, is no dying process. */
+/* A shortage that lasts longer than this is not the memory of a dying process. */
 #define DOUBT_NS (2 * SHORTAGE_MIN_NS)
 /*
- * The first client is believed to find at most this part of the device in use. A context takes 0.3
- * to 0.5 GB of 16 to 192.
+ * When the first client attaches, at most this fraction (1/16) of the device is believed to be in
+ * use. A context takes 0.3 to 0.5 GB of 16 to 192.
  */
 #define FIRST_SHARE 16
-/* For a context that is yet to come there is no more than this part of the device. */
+/* At most this fraction (1/32) of the device is kept free for a context that is yet to come. */
 #define CONTEXT_PART 32
 
 void td_capacity_tell(struct td_node *node, const struct td_client *client)
@@ -63,7 +63,8 @@ static void tell_all(struct td_node *node, uint32_t index)
 }
 
 /*
- * Returns the bytes of one context: the least that NVML tells of one, else the reserve's average.
+ * Returns the bytes of one context: the smallest that NVML reports, or the average of the reserve
+ * if NVML reports none.
  */
 static uint64_t context_bytes(const struct td_gpu *gpu, uint32_t clients, uint64_t least_overhead)
 {
@@ -73,7 +74,8 @@ static uint64_t context_bytes(const struct td_gpu *gpu, uint32_t clients, uint64
 }
 
 /*
- * Returns the reserve, at least what is known of each client, with room for contexts yet to come.
+ * Returns the reserve: at least the sum of the clients' known overheads, with room for contexts yet
+ * to come.
  */
 static uint64_t reserved_bytes(const struct td_node *node, uint32_t index)
 {
@@ -113,8 +115,8 @@ void td_capacity_update(struct td_node *node, uint32_t index)
 }
 
 /*
- * Returns the bytes in use that no client accounts for, and how many clients the GPU has. Unified
- * memory may be there, or not.
+ * Returns the bytes in use that no client accounts for, and the number of the GPU's clients.
+ * managed_is_there says whether to count unified memory as being on the device, which is not known.
  */
 static uint64_t unknown_bytes(const struct td_node *node, uint32_t index, uint64_t used_bytes,
 	bool managed_is_there, uint64_t *ret_clients)
@@ -136,8 +138,8 @@ static uint64_t unknown_bytes(const struct td_node *node, uint32_t index, uint64
 }
 
 /*
- * Others may have allocated since their last report, which would make the figure too high. So it is
- * at most what each client has taken on average until now.
+ * Returns a newcomer's measure of the reserve. Others may have allocated since their last report,
+ * which makes it too high. So it is at most the clients' average until now.
  */
 static uint64_t measure(const struct td_node *node, uint32_t index, uint64_t used_bytes)
 {
@@ -151,7 +153,10 @@ static uint64_t measure(const struct td_node *node, uint32_t index, uint64_t use
 
 void td_capacity_need(struct td_node *node, uint32_t index, uint64_t used_bytes)
 {
-	/* Memory that is not there would make the reserve too little. */
+	/*
+	 * Unified memory is not counted as resident: if it were not, the reserve would come out too
+	 * small.
+	 */
 	uint64_t clients, unknown = unknown_bytes(node, index, used_bytes, false, &clients);
 
 	if (!used_bytes || unknown >= node->gpus[index].reserve_bytes)
@@ -185,7 +190,10 @@ void td_capacity_leave(struct td_node *node, uint32_t index)
 	td_capacity_update(node, index);
 }
 
-/* The bytes that it keeps whatever its limit says: behind an open gate all that it has. */
+/*
+ * Returns the bytes that the client keeps whatever its limit says: behind an open gate, all that it
+ * has.
+ */
 static uint64_t kept_bytes(const struct td_client *client)
 {
 	return client->process->phase == TD_PHASE_OPEN && !td_soft_spills(client)
@@ -217,7 +225,10 @@ bool td_capacity_is_settled(const struct td_node *node, uint32_t index)
 	return true;
 }
 
-/* While there is a finding, another that says more belongs to it. */
+/*
+ * Sets how long a finding of a shortage lasts. A larger report during a finding extends it but does
+ * not double its time.
+ */
 static void note_lasting(struct td_gpu *gpu, uint64_t now_ns)
 {
 	if (!gpu->shortage_lasts_ns)
@@ -239,12 +250,12 @@ void td_capacity_shortage(struct td_node *node, const struct td_client *client,
 	 */
 	if (gpu->shortage_heard || msg->seq != client->device.seq ||
 		msg->missing_bytes <= msg->free_bytes || msg->missing_bytes > gpu->capacity_bytes ||
-		msg->missing_bytes > client->device.told || /* of what it may have */
+		msg->missing_bytes > client->device.told || /* more than it may have */
 		!td_capacity_is_settled(node, client->gpu))
 		return;
 	/*
-	 * The same bytes are found again where limits cannot fall with the capacity: they count
-	 * once.
+	 * Where limits cannot fall with the capacity, the same bytes are found missing again. They
+	 * must count only once.
 	 */
 	td_quota_gather(node);
 	charged = gpu->account.charged;

@@ -1,15 +1,15 @@
 /*
- * Memory that cannot leave the device: pools, arrays, the program's own mappings, what graphs
+ * Memory that cannot leave the device: pools, arrays, the program's own mappings, and what graphs
  * allocate.
  *
- * As long as a program's demand fits beside what the others cannot give up, it takes turns as all
- * do, and leaves those bytes behind. Where it does not fit, closing it would help nobody: the next
- * program has little room, and this one would not be opened again before the others are done. So it
- * counts as a program that cannot be moved for turns. Others take turns beside it, whether it is
- * let in or waits.
+ * As long as a program's demand fits beside such memory of the others, the program takes turns like
+ * all others and leaves its own fixed bytes on the device. Where it does not fit, closing its gate
+ * would help nobody: the next program has little room, and this one could not be opened again
+ * before the others are done. So it is treated as a program that cannot be moved for turns. Others
+ * take turns beside it, whether it is let in or waits.
  *
- * A program that is let in and lacks room gets the movable memory of such programs all the same.
- * Otherwise it would wait for them, and they for their turn.
+ * A program that is let in and lacks room still gets the movable memory of such programs. Otherwise
+ * it would wait for them, and they for their turn.
  */
 #include "daemon/memory/fixed.h"
 
@@ -21,7 +21,7 @@
 
 uint64_t td_fixed_bytes(const struct td_client *client)
 {
-	/* One that says more than it has. */
+	/* A program may report more than it has, so the report is bounded. */
 	return client->fixed_bytes < client->device.used ? client->fixed_bytes
 							 : client->device.used;
 }
@@ -38,7 +38,10 @@ void td_fixed_gather(const struct td_node *node, uint64_t *ret_sums)
 	}
 }
 
-/* True: it would have no room beside what the others cannot give up. What never fits is refused. */
+/*
+ * Returns whether the client has no room beside the bytes that others cannot give up. A demand
+ * above the capacity is refused elsewhere.
+ */
 static bool is_in_conflict(
 	const struct td_node *node, const struct td_client *client, const uint64_t *sums)
 {

@@ -1,4 +1,4 @@
-/* See host.h. */
+/* This file implements host.h. */
 #include "daemon/memory/host.h"
 
 #include "base/bounds.h"
@@ -6,7 +6,7 @@
 #include "daemon/model/node.h"
 #include "proto/words.h"
 
-/* How long a process that does not answer is waited for. */
+/* How long to wait for a process that does not answer. */
 #define PATIENCE_NS TD_NS_PER_S
 
 void td_host_init(struct td_host_part *part)
@@ -15,7 +15,8 @@ void td_host_init(struct td_host_part *part)
 }
 
 /*
- * Returns the most that can be on the host, whatever the process says; and what it reported there.
+ * Returns the most bytes that the process can have on the host, whatever it says. Also returns the
+ * bytes that its clients reported there.
  */
 static uint64_t demanded(const struct td_process *process, uint64_t *ret_host_bytes)
 {
@@ -37,10 +38,13 @@ static uint64_t uses(const struct td_process *process)
 {
 	uint64_t host_bytes, most = demanded(process, &host_bytes);
 
-	/* Memory that the driver pages is in no arena. */
+	/* Memory that the driver pages is not in an arena of tandem's. */
 	if (process->backend != TD_BACKEND_SWAP)
 		return 0;
-	/* It does not say before it has a bound. */
+	/*
+	 * A process reports its host memory only after it got a bound. Before, its clients' figures
+	 * count.
+	 */
 	return process->host.speaks ? td_min_u64(process->host.used_bytes, most) : host_bytes;
 }
 
@@ -50,7 +54,7 @@ static uint64_t wants(const struct td_process *process)
 		demanded(process, NULL));
 }
 
-/* The bytes that cannot be called back. */
+/* Returns the bytes that cannot be called back from the process. */
 static uint64_t keeps(const struct td_process *process)
 {
 	return td_max_u64(uses(process), td_min_u64(wants(process), process->host.holding.told));
@@ -62,8 +66,8 @@ static bool is_short(const struct td_process *process)
 }
 
 /*
- * True: it had no bound and has not said yet what it took then, or it says more than its
- * allocations are.
+ * Returns whether the process's figure is unknown: it had no bound and has not said yet what it
+ * took then, or it says more than its allocations are.
  */
 static bool is_in_doubt(const struct td_process *process)
 {
@@ -74,10 +78,13 @@ static bool is_in_doubt(const struct td_process *process)
 	       (!heard || part->used_bytes > demanded(process, NULL));
 }
 
-/* Until when nothing is granted, since what others have is not known; 0: it is. */
+/*
+ * Returns until when nothing is granted because the others' host memory is not known; 0 if it is
+ * known.
+ */
 static uint64_t doubt_ns(const struct td_node *node, uint64_t now_ns)
 {
-	/* They come back from a daemon that is gone. */
+	/* After a restart, processes come back from the daemon that is gone. */
 	uint64_t until = node->settle_ns ? node->settle_ns + PATIENCE_NS : 0;
 	struct td_list *it;
 
@@ -90,7 +97,7 @@ static uint64_t doubt_ns(const struct td_node *node, uint64_t now_ns)
 	return until > now_ns ? until : 0;
 }
 
-/* A step's. */
+/* The state of one call of td_host_step(). */
 struct step {
 	struct td_node *node;
 	struct td_account account;
@@ -137,8 +144,8 @@ void td_host_ask(struct td_process *process, const struct td_msg_ask *msg, uint6
 }
 
 /*
- * Calls back what the others were granted and do not need. True: some have yet to say what they
- * have.
+ * Calls back the bytes that others were granted and do not need. Returns whether some of them have
+ * yet to say what they have.
  */
 static bool call_back(struct step *step, const struct td_process *lacking)
 {
@@ -158,7 +165,7 @@ static bool call_back(struct step *step, const struct td_process *lacking)
 	return outstanding;
 }
 
-/* With all that was wanted, or with what there is. */
+/* Answers with all that was wanted, or with as much as there is. */
 static void answer(struct step *step, struct td_process *process, uint64_t bytes)
 {
 	process->host.asked_ns = 0;
@@ -166,7 +173,10 @@ static void answer(struct step *step, struct td_process *process, uint64_t bytes
 		bytes >= process->host.wanted_bytes ? TD_ANSWER_OK : TD_ANSWER_NO);
 }
 
-/* Its question is put off, until then or for as long as anybody is waited for. */
+/*
+ * Puts the process's question off until until_ns, but not beyond PATIENCE_NS after it asked.
+ * Returns false if that time has come.
+ */
 static bool put_off(struct step *step, const struct td_host_part *part, uint64_t until_ns)
 {
 	uint64_t at =
@@ -178,7 +188,7 @@ static bool put_off(struct step *step, const struct td_host_part *part, uint64_t
 	return true;
 }
 
-/* True: it lacks some. */
+/* Grants the process what it lacks, as far as possible. Returns whether it still lacks some. */
 static bool serve(struct step *step, struct td_process *process)
 {
 	struct td_host_part *part = &process->host;
@@ -222,13 +232,13 @@ static void bound(struct step *step, struct td_process *process)
 {
 	struct td_host_part *part = &process->host;
 
-	part->wanted_bytes = 0; /* of another time */
+	part->wanted_bytes = 0; /* a request from before the bound counts no more */
 	part->bound_ns = step->now_ns;
 	part->bound_seq = part->holding.seq + 1;
 	tell(step, process, part->speaks ? uses(process) : 0, false);
 }
 
-/* Counts what each process has by now, and tells those who get a bound or lose it. */
+/* Counts what each process has by now, and tells the processes that get a bound or lose it. */
 static void begin(struct step *step)
 {
 	struct td_list *it;
@@ -240,7 +250,7 @@ static void begin(struct step *step)
 
 		holding->used = uses(process);
 		td_account_add(&step->account, holding);
-		/* A foreign process is not heard. */
+		/* A foreign process runs as without tandem, so its reports are not taken. */
 		if (process->backend != TD_BACKEND_SWAP ||
 			bounded == (step->account.limit != TD_UNBOUNDED && !process->foreign))
 			continue;

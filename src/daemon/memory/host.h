@@ -3,13 +3,13 @@
  * have left the GPUs.
  *
  * Each process may take a granted amount by itself, and is charged for it as account.h says. A
- * process that needs more asks. Where too little is left, what the others were granted and do not
- * use is called back first; then the process is told what there is. A lowered limit takes nothing
- * away.
+ * process that needs more asks. Where too little is left, the daemon first calls back bytes that
+ * others were granted and do not use. Then it tells the process what there is. A lowered limit
+ * takes nothing away.
  *
- * A process has what it says, but no more than its allocations. It had no bound before it heard of
- * its first one, so nobody is granted anything beside a process that has yet to say what it took
- * (docs/decisions/0008).
+ * A process is believed to have what it reports, but no more than its allocations. It had no bound
+ * before it heard of its first one. So nobody is granted anything while a process has yet to say
+ * what it took (docs/decisions/0008).
  */
 #pragma once
 
@@ -25,5 +25,8 @@ void td_host_init(struct td_host_part *part);
 void td_host_used(struct td_process *process, const struct td_msg_used *msg);
 void td_host_ask(struct td_process *process, const struct td_msg_ask *msg, uint64_t now_ns);
 
-/* Before plans are told: what has to leave needs a place. Returns when to be called again. */
+/*
+ * Shares host memory out. Called before plans are told, since memory that has to leave needs a
+ * place. Returns when to call it again.
+ */
 uint64_t td_host_step(struct td_node *node, uint64_t now_ns);

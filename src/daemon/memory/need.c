@@ -12,8 +12,8 @@
 #include "proto/words.h"
 
 /*
- * Until then others' memory may find a place on the host. It is a bound of all questions together:
- * a program that asks again after a refusal does not wait anew.
+ * Returns until when the client waits for a place on the host for others' memory. All of its
+ * requests share this bound: a program that asks again after a refusal does not wait anew.
  */
 static uint64_t stranded_deadline_ns(const struct td_node *node, const struct td_client *needing)
 {
@@ -33,9 +33,9 @@ static enum td_soft_place place_of(
 }
 
 /*
- * Returns what counts for the limit on the device. In a program that runs with a part on the host
- * that is what is on the device, or what a GRANT that it has not acknowledged may have let it bring
- * there.
+ * Returns the bytes that count for the limit on the device. For a program that runs with a part on
+ * the host, these are the bytes on the device, or those that an unacknowledged GRANT may have let
+ * it bring there.
  */
 static uint64_t has_bytes(const struct td_client *client)
 {
@@ -48,7 +48,10 @@ static uint64_t has_bytes(const struct td_client *client)
 	return client->device.believed < demanded ? client->device.believed : demanded;
 }
 
-/* Memory that the driver pages may be larger than the GPU, but not than the job's limit. */
+/*
+ * Returns the verdict where there is no room. Memory that the driver pages may exceed the GPU but
+ * not the job's limit, so it lies on the host then.
+ */
 static enum td_answer no_room(const struct td_client *client)
 {
 	bool is_within = client->total.used + client->need_bytes <= td_quota_room(client);
@@ -56,7 +59,7 @@ static enum td_answer no_room(const struct td_client *client)
 	return client->asked == TD_ASKED_UNIFIED && is_within ? TD_ANSWER_HOST : TD_ANSWER_NO;
 }
 
-/* All that an answer goes by. */
+/* The facts that decide on a verdict. */
 struct question {
 	const struct td_node *node;
 	const struct td_client *client;
@@ -87,7 +90,7 @@ static bool waits_for_a_place(const struct question *q)
 	       td_soft_demand(q->client) > q->node->gpus[q->client->gpu].capacity_bytes;
 }
 
-/* Its memory leaves the device, or is about to. */
+/* Returns whether the client's memory has left the device or is about to. */
 static bool is_away(const struct question *q)
 {
 	const struct td_process *process = q->client->process;
@@ -102,8 +105,9 @@ static bool is_covered(const struct question *q)
 }
 
 /*
- * Not where other memory of its job leaves the device for it: that would be back when the gate
- * opens, and the question would be asked anew.
+ * Returns whether the bytes can come with the client's next fill. They cannot where other memory of
+ * its job leaves the device for them: that memory would return when the gate opens, and the client
+ * would have to ask anew.
  */
 static bool can_come_later(const struct question *q)
 {
@@ -117,14 +121,17 @@ static bool has_a_part_on_the_host(const struct question *q)
 	       q->has_bytes + q->client->need_bytes > q->client->grant.limit_bytes;
 }
 
-/* Nobody is to make room for it. */
+/* Returns whether the driver makes the room, so that no other program has to. */
 static bool has_room_made(const struct question *q)
 {
 	return q->client->process->backend == TD_BACKEND_MANAGED &&
 	       td_capacity_is_settled(q->node, q->client->gpu);
 }
 
-/* No turn of its own makes room. */
+/*
+ * Returns whether the plan will never make room: the client's memory does not move, so no turn of
+ * its own can help.
+ */
 static bool is_beyond_its_plan(const struct question *q)
 {
 	const struct td_client *client = q->client;
@@ -134,12 +141,12 @@ static bool is_beyond_its_plan(const struct question *q)
 	       !td_capacity_doubt(&q->node->gpus[client->gpu]);
 }
 
-/* The first that holds decides; where none does it waits. */
+/* The first rule whose condition holds gives the verdict. If none holds, the client waits. */
 static const struct {
 	bool (*holds)(const struct question *q);
-	enum td_answer verdict; /* NONE: it waits. */
+	enum td_answer verdict; /* NONE: the client waits */
 } rules[] = {
-	{has_failed, TD_ANSWER_OK}, /* The driver has its own answer. */
+	{has_failed, TD_ANSWER_OK}, /* The driver reports the error of a failed context itself. */
 	{waits_for_its_limit_alone, TD_ANSWER_NONE},
 	{has_no_place, TD_ANSWER_NO},
 	{waits_for_a_place, TD_ANSWER_NONE},
@@ -159,7 +166,7 @@ static enum td_answer judge(const struct question *q)
 	return TD_ANSWER_NONE;
 }
 
-/* The grant counts until the client's next report says so itself. */
+/* Counts the granted bytes as used until the client's next report contains them. */
 static void count_granted(struct td_client *client, enum td_answer verdict, bool pages)
 {
 	struct td_job *job = client->process->job;
@@ -178,7 +185,7 @@ static void count_granted(struct td_client *client, enum td_answer verdict, bool
 		client->host_bytes += client->need_bytes;
 }
 
-/* Answers what the client has asked for, if it can be answered now. True: it is refused. */
+/* Answers the client's request if that is possible now. Returns whether it was refused. */
 static bool answer(struct td_node *node, struct td_client *client, uint64_t now_ns)
 {
 	const struct td_process *process = client->process;
@@ -199,12 +206,15 @@ static bool answer(struct td_node *node, struct td_client *client, uint64_t now_
 	/* Memory that comes later, or lies on the host, is not on the device. */
 	if (verdict == TD_ANSWER_LATER || verdict == TD_ANSWER_HOST)
 		client->was_there = false;
-	assert(client->needs); /* one verdict for each ticket */
+	assert(client->needs); /* a request gets only one verdict */
 	client->needs = false;
 	if (counts)
 		count_granted(client, verdict, pages);
 	td_node_answer(node, client, client->device.told, verdict);
-	/* A report that was on its way before says less, and the limit does not cover the bytes. */
+	/*
+	 * A report that was sent before this verdict does not contain the bytes, and the limit does
+	 * not cover them. So they are counted as promised.
+	 */
 	if (counts && (pages || client->device.told < client->demanded_bytes)) {
 		client->promised_bytes = client->need_bytes;
 		client->promised_paged = pages;
@@ -213,7 +223,10 @@ static bool answer(struct td_node *node, struct td_client *client, uint64_t now_
 	return refused;
 }
 
-/* Before one of a job is refused, the others say what they have by now. */
+/*
+ * Before a client of a job is refused, asks the job's other clients to report what they have by
+ * now.
+ */
 static void ask_others(struct td_node *node, const struct td_client *needing, uint64_t now_ns)
 {
 	struct td_list *it;
@@ -225,7 +238,9 @@ static void ask_others(struct td_node *node, const struct td_client *needing, ui
 			td_node_tell(node, td_client_at(it), td_client_at(it)->device.told);
 }
 
-/* Notes since when it waits for others' stranded memory: from its first question that did. */
+/*
+ * Notes since when the client waits for others' stranded memory: since its first request that did.
+ */
 static void note_stranded(const struct td_node *node, struct td_client *client, uint64_t now_ns)
 {
 	if (td_soft_place(node, client) != TD_SOFT_STRANDED)
@@ -234,7 +249,10 @@ static void note_stranded(const struct td_node *node, struct td_client *client, 
 		client->stranded_since_ns = now_ns;
 }
 
-/* One that is stopped is answered when it goes on: until then others may have the memory. */
+/*
+ * Returns whether the client waits for a verdict. A stopped process gets it when it continues;
+ * until then others may have the memory.
+ */
 static bool waits(const struct td_client *client)
 {
 	return client->needs && !client->process->stop.is;

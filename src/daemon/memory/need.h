@@ -1,17 +1,17 @@
 /*
  * Allocations that wait: a client that would exceed its last GRANT asks (ASK), and gets a verdict
- * once it can be given.
+ * as soon as one is possible.
  *
  *   OK      the limit covers it on the device; or the driver pages it and nobody has to make room
  *   LATER   the client's gate is closed: the bytes come to the device with its next fill
- *   HOST    its plan leaves a part of its memory on the host
- *   NO      no turn could ever make room: it is beyond its job's limit or the GPU, or memory that
- *           cannot leave is in its way
+ *   HOST    the plan leaves a part of the client's memory on the host
+ *   NO      no turn could ever make room: the request is beyond the job's limit or the GPU, or
+ *           memory that cannot leave is in its way
  *
- * Others' memory that has no place on the host at the moment is waited for, for memory.patience in
- * all, unless the process would rather be refused (TANDEM_HOST_FULL=refuse).
+ * If others' memory has no place on the host at the moment, the client waits for it, for
+ * memory.patience in all. With TANDEM_HOST_FULL=refuse it is refused instead.
  *
- * Invariant: each ASK gets one verdict, and what was granted counts as demanded from then on.
+ * Invariant: each ASK gets one verdict, and the granted bytes count as demanded from then on.
  */
 #pragma once
 
@@ -20,7 +20,7 @@
 
 struct td_node;
 
-/* At the end of a step: answers what can be answered. True: something was refused. */
+/* Gives the verdicts that are possible at the end of a step. Returns whether one was a refusal. */
 bool td_need_step(struct td_node *node, uint64_t now_ns);
 
 /*

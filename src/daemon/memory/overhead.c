@@ -1,4 +1,4 @@
-/* See overhead.h. */
+/* This file implements overhead.h. */
 #include "daemon/memory/overhead.h"
 
 #include <stdlib.h>
@@ -12,17 +12,20 @@
 #include "daemon/model/job.h"
 #include "daemon/model/node.h"
 
-/* A newcomer is looked at this often, and for so long: where NVML does not tell, it will not. */
+/*
+ * NVML is read this often for a new client, for at most PATIENCE_NS. Beyond that it will not list
+ * it.
+ */
 #define SOON_NS     (50 * TD_NS_PER_MS)
 #define PATIENCE_NS (2 * TD_NS_PER_S)
 /*
- * No process is believed to take more than this part of a device beside its allocations. A context
- * takes 0.3 to 0.5 GB of 8 to 192, its code as much again. Imported memory may come on top, if its
- * maker has let go of it.
+ * A process is believed to take at most this fraction (1/8) of a device beside its allocations. A
+ * context takes 0.3 to 0.5 GB of 8 to 192, and its code as much again. Imported memory may be
+ * added, if the process that made it no longer has it.
  */
 #define MOST_PART 8
 
-/* The rows of NVML, in the order of process ids. */
+/* The rows of NVML, sorted by process id. */
 struct by_pid {
 	const struct td_nvml_gpu *gpus;
 	const struct td_nvml_use *uses[TD_NVML_USE_MAX];
@@ -47,7 +50,7 @@ static void sort_by_pid(struct by_pid *ret, const struct td_nvml_gpu *gpus,
 	qsort(ret->uses, ret->count, sizeof(ret->uses[0]), compare_pids);
 }
 
-/* NULL: NVML says nothing of it there. */
+/* Returns NVML's row of the client's process on its GPU, or NULL if there is none. */
 static const struct td_nvml_use *find(
 	const struct td_node *node, const struct td_client *client, const struct by_pid *said)
 {
@@ -69,19 +72,25 @@ static const struct td_nvml_use *find(
 	return NULL;
 }
 
-/* Does what the client has said hold by now, and will it until it says something else? */
+/* Returns whether the client's report is up to date and stays so until its next message. */
 static bool is_still(const struct td_client *client)
 {
 	uint64_t limit = client->device.told, fixed = td_fixed_bytes(client);
 
 	if (!td_holding_is_heard(&client->device))
 		return false;
-	/* A part of a move acknowledges, too. */
+	/*
+	 * A client acknowledges a GRANT after each part of a move, so its memory must be below the
+	 * limit too.
+	 */
 	return client->process->phase != TD_PHASE_CLOSED ||
 	       client->device.used <= (limit > fixed ? limit : fixed);
 }
 
-/* Whoever moves memory on one GPU does not report for the others meanwhile. */
+/*
+ * Returns whether all clients of the process are still. While a process moves memory on one GPU, it
+ * does not report for its others.
+ */
 static bool all_still(const struct td_process *process)
 {
 	struct td_list *it;
@@ -96,10 +105,13 @@ static bool all_still(const struct td_process *process)
 
 static void observe(struct td_client *client, uint64_t used_bytes, uint64_t most_bytes)
 {
-	/* NVML does not charge it with unified memory (docs/decisions/0007). */
+	/* NVML does not count unified memory for the process (docs/decisions/0007). */
 	uint64_t charged = client->device.used - client->managed_bytes,
 		 bytes = used_bytes > charged ? used_bytes - charged : 0;
-	/* This sample was taken after the last one was looked at: it is of what was known then. */
+	/*
+	 * NVML took this sample after the last one was read here, so it matches what was known
+	 * then.
+	 */
 	uint64_t imported = td_min_u64(client->seen.next_imported_bytes, client->imported_bytes);
 
 	bytes = td_min_u64(bytes, most_bytes);
@@ -162,7 +174,10 @@ void td_overhead_given_up(struct td_node *node, const struct td_client *by, uint
 	}
 }
 
-/* Imports that no two samples have been about; NVML may not tell it, so not for ever. */
+/*
+ * Returns the imported bytes that two samples have not covered yet. NVML may never show them, so
+ * they count for PATIENCE_NS at most.
+ */
 static uint64_t unseen_bytes(const struct td_client *client, uint64_t now_ns)
 {
 	return client->imported_bytes > client->overhead_imported_bytes &&
@@ -177,7 +192,10 @@ static bool has_news(const struct td_client *client, uint64_t now_ns)
 	       unseen_bytes(client, now_ns);
 }
 
-/* Somebody of its job has waited for as long as anybody does. */
+/*
+ * Returns whether an allocation of the client's job on this GPU has waited for the longest time
+ * allowed.
+ */
 static bool is_overdue(const struct td_node *node, const struct td_client *client, uint64_t now_ns)
 {
 	struct td_list *it;

@@ -1,4 +1,4 @@
-/* Hard memory limits of jobs; see quota.h. */
+/* Implements the hard memory limits of jobs; see quota.h. */
 #include "daemon/memory/quota.h"
 
 #include <assert.h>
@@ -15,7 +15,7 @@
 #include "proto/words.h"
 
 #define PATIENCE_NS TD_NS_PER_S
-/* The processes of a job together hold this part of its free bytes in advance. */
+/* The processes of a job may together hold this fraction (1/2) of its free bytes in advance. */
 #define ADVANCE_PART 2
 
 uint64_t td_quota_bytes(
@@ -38,7 +38,7 @@ uint64_t td_quota_overhead(
 		       : 0;
 }
 
-/* For what they allocate: what else they take comes off it. */
+/* Returns the job's limit on its allocations: the hard limit less its overhead. */
 static uint64_t limit_of(const struct td_node *node, const struct td_job *job, uint32_t gpu)
 {
 	uint64_t limit = td_quota_bytes(node, job, &node->gpus[gpu]);
@@ -48,7 +48,7 @@ static uint64_t limit_of(const struct td_node *node, const struct td_job *job, u
 		       : td_sub_sat(limit, job->on[gpu].overhead_bytes + job->on[gpu].unseen_bytes);
 }
 
-/* The bytes that lie on the host by a GRANT of so much on the device. */
+/* Returns the bytes that would lie on the host after a GRANT of device_bytes on the device. */
 static uint64_t lying_bytes(const struct td_client *client, uint64_t device_bytes)
 {
 	if (!td_soft_spills(client))
@@ -59,7 +59,7 @@ static uint64_t lying_bytes(const struct td_client *client, uint64_t device_byte
 						 : 0;
 }
 
-/* The bytes that it has beside those that the plan's limit on the device is about. */
+/* Returns the bytes that the client has beside those that the plan's limit on the device covers. */
 static uint64_t beside(const struct td_client *client)
 {
 	bool is_open = client->process->phase == TD_PHASE_OPEN && td_soft_spills(client);
@@ -77,7 +77,7 @@ uint64_t td_quota_stays(const struct td_client *client)
 							    : td_fixed_bytes(client);
 }
 
-/* The bytes of that which could leave if the host had a place for them. */
+/* Returns the part of td_fixed_bytes() that could leave if the host had a place for it. */
 static uint64_t stranded_bytes(const struct td_client *client)
 {
 	return client->failed || client->process->stop.is ||
@@ -86,7 +86,10 @@ static uint64_t stranded_bytes(const struct td_client *client)
 		       : td_min_u64(client->stranded_bytes, td_fixed_bytes(client));
 }
 
-/* True: it is let in, so a part of its memory can lie on the host. Others wait for room for all. */
+/*
+ * Returns whether the client is let in, so that a part of its memory may lie on the host. Clients
+ * that wait to be let in wait for room for all of their memory.
+ */
 static bool is_in(const struct td_client *client)
 {
 	bool has_begun = client->demanded_bytes || client->process->wants;
@@ -160,7 +163,7 @@ static void check_client(const struct td_client *client)
 {
 	check_holding(&client->device);
 	check_holding(&client->total);
-	/* One sequence. */
+	/* Both holdings are told with the same number. */
 	assert(client->device.seq == client->total.seq);
 	assert(client->device.acked == client->total.acked);
 	assert(client->total.used == client->demanded_bytes + client->paged_bytes);
@@ -203,7 +206,10 @@ void td_quota_check(const struct td_node *node)
 #endif
 }
 
-/* A promise may be in the last report already: it is not granted twice. */
+/*
+ * Returns the bytes that the client surely has. Promised bytes may be in its last report already
+ * and must not be granted twice.
+ */
 static uint64_t has_surely(const struct td_client *client)
 {
 	return td_sub_sat(client->total.used, client->promised_bytes);
@@ -214,11 +220,11 @@ uint64_t td_quota_room(const struct td_client *client)
 	const struct td_account *account = &client->process->job->on[client->gpu].account;
 	uint64_t room = td_account_room(account, &client->total);
 
-	/* A lowered limit takes nothing away that it has. */
+	/* A lowered limit takes nothing away that the client has. */
 	return room == TD_UNBOUNDED ? room : td_max_u64(room, has_surely(client));
 }
 
-/* All that it may have, wherever that is. */
+/* Returns the most that the client may have, on the device and on the host together. */
 static uint64_t part_of(const struct td_client *client)
 {
 	const struct td_job *job = client->process->job;
@@ -236,7 +242,7 @@ static uint64_t part_of(const struct td_client *client)
 	advance = td_sub_sat(limit,
 			  job->on[client->gpu].demanded_bytes + job->on[client->gpu].paged_bytes) /
 		  (ADVANCE_PART * job->on[client->gpu].clients);
-	/* Its part is not changed for little. */
+	/* A small change of the part is not worth a message. */
 	if (has >= demanded + advance / 2 && has <= demanded + 2 * advance)
 		return has;
 	return demanded + advance;
@@ -252,7 +258,10 @@ uint64_t td_quota_plan(const struct td_client *client, uint64_t planned_bytes)
 	return td_min_u64(planned_bytes, td_sub_sat(part_of(client), beside(client)));
 }
 
-/* The most that the client is to be told in all: by a lowered limit less than what it has. */
+/*
+ * Returns the most that the client may be told in all. After the limit was lowered, this may be
+ * less than what it has.
+ */
 static uint64_t total_most(const struct td_client *client)
 {
 	const struct td_account *account = &client->process->job->on[client->gpu].account;
@@ -320,7 +329,10 @@ enum td_quota_verdict td_quota_need(
 
 	if (wanted <= td_quota_room(client) && !td_quota_exceeds_gpu(node, client))
 		return TD_QUOTA_FITS;
-	/* It may be somebody else's, which NVML tells soon (overhead.h). */
+	/*
+	 * The bytes may turn out to be another process's, which the next samples of NVML tell
+	 * (overhead.h).
+	 */
 	if (unseen && wanted <= limit + unseen)
 		return TD_QUOTA_WAIT;
 	if (wanted > limit || !somebody_is_asked(node, client) ||

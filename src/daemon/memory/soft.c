@@ -1,4 +1,4 @@
-/* See soft.h. */
+/* This file implements soft.h. */
 #include "daemon/memory/soft.h"
 
 #include "base/bounds.h"
@@ -10,15 +10,16 @@
 #include "daemon/model/node.h"
 #include "proto/words.h"
 
-/* For less than this part of a GPU nobody is drained. */
+/* A job is not drained to move less than this fraction (1/64) of a GPU. */
 #define WORTH_PART 64
 /*
- * A vain drain for room is repeated after 2 s, then after twice as long each time, up to 2^5 times.
+ * If draining for room changed nothing, it is repeated after 2 s, then after twice as long each
+ * time, up to 2^VAIN_MAX times as long.
  */
 #define VAIN_MAX 5
-/* The shortest that a program is waited for. */
+/* The shortest time that a program is given to drop its caches. */
 #define ASK_LEAST_NS 100000000ull
-/* Steps that it is waited for, once it has said that it knows of it. */
+/* The number of steps that a program is given after it has heard of its limit. */
 #define ASK_STEPS 2
 
 uint64_t td_soft_bytes(
@@ -42,7 +43,10 @@ uint64_t td_soft_there(
 	return job->on[gpu - node->gpus].is_in ? there - td_min_u64(there, others) : there;
 }
 
-/* An allocation beyond the GPU's size is refused. */
+/*
+ * Returns whether the job has, or asks for, more than there is for it. A request beyond the GPU's
+ * size does not count, since it is refused.
+ */
 static bool is_too_much(
 	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu)
 {
@@ -55,9 +59,10 @@ static bool is_too_much(
 }
 
 /*
- * A job that has more than there is for it runs with the rest on the host: others have memory there
- * that cannot leave, contexts came later, or a program without tandem took the room. Nobody is
- * moved for a shortage that may pass.
+ * Returns the bytes that the job may have on the device. A job that has more than there is for it
+ * runs with the rest on the host. That happens if others have memory there that cannot leave, if
+ * contexts came later, or if a program without tandem took the room. Nothing is moved for a
+ * shortage that may pass.
  */
 static uint64_t device_bytes(
 	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu)
@@ -70,7 +75,7 @@ static uint64_t device_bytes(
 					   : limit;
 }
 
-/* The driver pages what has no room, so no soft limit can be held. */
+/* Returns whether the driver pages the client's memory, so that no soft limit can be enforced. */
 static bool pages_itself(const struct td_client *client)
 {
 	return client->process->backend == TD_BACKEND_MANAGED;
@@ -81,19 +86,19 @@ static uint64_t demanded(const struct td_client *client)
 	return client->demanded_bytes + (client->needs ? client->need_bytes : 0);
 }
 
-/* Asked for, and it has to be on the device. */
+/* Returns the bytes that the client asks for and that must be on the device. */
 static uint64_t fixed_need(const struct td_client *client)
 {
 	return client->needs && client->asked != TD_ASKED_MOVES ? client->need_bytes : 0;
 }
 
-/* The bytes that can only be on the device. */
+/* Returns the bytes that can only be on the device, with those asked for. */
 static uint64_t fixed(const struct td_client *client)
 {
 	return td_min_u64(td_fixed_bytes(client) + fixed_need(client), demanded(client));
 }
 
-/* Moves up to `bytes` of what the job has left on that GPU to the client's part. */
+/* Moves up to `bytes` from the job's remaining limit on that GPU to the client's part. */
 static void take(struct td_client *client, uint64_t bytes)
 {
 	uint64_t *left = &client->process->job->on[client->gpu].soft_left_bytes;
@@ -103,7 +108,7 @@ static void take(struct td_client *client, uint64_t bytes)
 	client->soft_bytes += bytes;
 }
 
-/* The same until its part is so much, and not more than it demands. */
+/* Raises the client's part to `bytes` in the same way, but not above what it demands. */
 static void take_up_to(struct td_client *client, uint64_t bytes)
 {
 	bytes = td_min_u64(bytes, demanded(client));
@@ -111,7 +116,8 @@ static void take_up_to(struct td_client *client, uint64_t bytes)
 }
 
 /*
- * True: on one of its GPUs others have memory that cannot leave, so there is no room for all of it.
+ * Returns whether others have so much memory that cannot leave on one of the job's GPUs that not
+ * all of the job's memory has room.
  */
 static bool is_kept_out(const struct td_node *node, const struct td_job *job)
 {
@@ -168,8 +174,8 @@ void td_soft_gather(struct td_node *node)
 			device_bytes(node, job, &node->gpus[client->gpu]);
 	}
 	/*
-	 * Memory that cannot leave the device is taken off first: the parts of all clients have to
-	 * fit the limit together.
+	 * Memory that cannot leave the device comes first: the parts of all clients must fit into
+	 * the limit together.
 	 */
 	td_list_for_each (it, &node->clients) {
 		struct td_client *client = td_client_at(it);
@@ -195,7 +201,7 @@ void td_soft_gather(struct td_node *node)
 			client->soft_bytes = UINT64_MAX;
 			continue;
 		}
-		/* One that is alone need not ask for what there is. */
+		/* The only client of a job gets the whole limit, so that it need not ask. */
 		if (job->on[client->gpu].clients == 1)
 			client->soft_bytes = limit;
 		else
@@ -214,13 +220,16 @@ bool td_soft_spills(const struct td_client *client)
 	return client->spills && client->soft_bytes < demanded(client);
 }
 
-/* It has to be on the device, where only what others have that can leave makes room. */
+/*
+ * Returns whether the bytes asked for must be on the device. Only memory of others that can leave
+ * makes room for them.
+ */
 static bool needs_device(const struct td_client *client)
 {
 	return client->asked != TD_ASKED_MOVES || !client->spills;
 }
 
-/* Beside what its job has there that cannot leave. */
+/* Returns whether the bytes asked for fit beside the job's memory that cannot leave. */
 static bool need_fits(const struct td_client *client, uint64_t there)
 {
 	const struct td_job *job = client->process->job;
@@ -230,10 +239,13 @@ static bool need_fits(const struct td_client *client, uint64_t there)
 	return has + client->need_bytes <= there;
 }
 
-/* Does it fit into what there is? A job that waits to be let in waits for all of its memory. */
+/*
+ * Returns whether the request fits into `there`. A job that waits to be let in waits for room for
+ * all of its memory.
+ */
 static bool has_room(const struct td_client *client, uint64_t there)
 {
-	/* Memory that the driver pages need not be there. */
+	/* Memory that the driver pages need not be on the device. */
 	if (td_soft_demand(client) > there && !pages_itself(client))
 		return false;
 	return !client->process->job->on[client->gpu].is_in || !needs_device(client) ||
@@ -248,7 +260,10 @@ static bool goes_before(const struct td_client *a, const struct td_client *b)
 	return class != other ? class < other : a->id < b->id;
 }
 
-/* Gives back nothing before it is let in, and is not refused for the one that asks. */
+/*
+ * Returns whether the client keeps its memory until it is let in, and is not refused in favour of
+ * `asking`.
+ */
 static bool outwaits(const struct td_client *client, const struct td_client *asking)
 {
 	const struct td_process *process = client->process;
@@ -259,8 +274,9 @@ static bool outwaits(const struct td_client *client, const struct td_client *ask
 }
 
 /*
- * A program that has memory that cannot leave may wait to be let in for another one that has such
- * memory and waits for the same. One of them is refused: the less protected, then the later.
+ * Returns whether the client is to be refused to break a deadlock. Two programs that wait to be let
+ * in may each have memory that cannot leave and that keeps the other out. The one of the lower
+ * class is refused; in the same class, the one that came later.
  */
 static bool is_deadlocked(const struct td_node *node, const struct td_client *client)
 {
@@ -292,16 +308,21 @@ enum td_soft_place td_soft_place(const struct td_node *node, const struct td_cli
 				    ? gpu->stranded_bytes - job->on[client->gpu].stranded_bytes
 				    : 0;
 
-	/* The driver makes room, or says that it cannot. */
+	/* The driver makes room for the memory that it pages, or reports that it cannot. */
 	if (pages_itself(client) && client->asked != TD_ASKED_STAYS)
 		return TD_SOFT_HAS_PLACE;
 	if (is_deadlocked(node, client))
 		return TD_SOFT_NO_PLACE;
-	/* Memory that the driver pages need not wait for anybody. */
+	/*
+	 * Memory that the driver pages can be refused at once: it need not wait for another client.
+	 */
 	if (client->asked == TD_ASKED_UNIFIED && !job->on[client->gpu].is_in &&
 		is_kept_out(node, job))
 		return TD_SOFT_NO_PLACE;
-	/* Not granted for when it is let in: it would not be. td_soft_wait ends that. */
+	/*
+	 * Such memory is not granted for the time when the client is let in, since it would not fit
+	 * then. td_soft_wait() ends this state.
+	 */
 	if (!job->on[client->gpu].is_in && needs_device(client) &&
 		!need_fits(client, there - td_min_u64(there, others)))
 		return TD_SOFT_KEPT_OUT;
@@ -319,7 +340,7 @@ void td_soft_plan(const struct td_node *node, struct td_client *client)
 		client->soft_bytes = td_min_u64(
 			client->soft_bytes, td_max_u64(grant->limit_bytes, fixed(client)));
 	grant->limit_bytes = td_min_u64(grant->limit_bytes, client->soft_bytes);
-	/* The room that it is drained for is not filled again. */
+	/* The room that the client was drained for is not filled again. */
 	if (td_soft_spills(client) && client->process->phase != TD_PHASE_OPEN)
 		grant->limit_bytes = td_min_u64(grant->limit_bytes,
 			td_max_u64(td_fixed_bytes(client),
@@ -337,7 +358,10 @@ static uint64_t too_much(const struct td_client *client)
 		       : 0;
 }
 
-/* True: nothing has changed since it was let in, so draining it again would be of no use. */
+/*
+ * Returns whether nothing has changed since the client was let in, so that draining it again would
+ * be of no use.
+ */
 static bool was_in_vain(const struct td_client *client)
 {
 	return too_much(client) == client->settled.too_much_bytes &&
@@ -345,16 +369,16 @@ static bool was_in_vain(const struct td_client *client)
 }
 
 /*
- * True: it has made two steps since it heard of its limit. They are counted, as on a busy machine
- * their length tells little. Steps are not told one by one, so the first count after it heard is
- * the base.
+ * Returns whether the program has made two steps since it heard of its limit. Steps are counted,
+ * since on a busy machine time tells little. Steps are not reported one by one, so the first count
+ * after it heard is the base.
  */
 static bool had_its_steps(struct td_client *client)
 {
 	const struct td_steps_told *told = &client->process->steps;
 
 	if (!told->count || told->unit)
-		return false; /* it tells none */
+		return false; /* it reports no steps */
 	if (client->asked_stage == TD_ASKED && td_holding_is_heard(&client->device) &&
 		client->device.told < client->device.used) {
 		client->asked_stage = TD_ASKED_HEARD;
@@ -367,7 +391,7 @@ static bool had_its_steps(struct td_client *client)
 	       told->count - client->asked_steps >= ASK_STEPS;
 }
 
-/* False: it is given the time to drop by itself what is too much. */
+/* Returns false while the client still has time to drop its caches by itself. */
 static bool must_be_moved(struct td_client *client, uint64_t now_ns, uint64_t *wakeup)
 {
 	uint64_t until_ns;
@@ -385,7 +409,7 @@ static bool must_be_moved(struct td_client *client, uint64_t now_ns, uint64_t *w
 	return false;
 }
 
-/* There is room for what is on the host. */
+/* Returns whether the device has enough room for memory that lies on the host. */
 static bool may_come(const struct td_node *node, const struct td_client *client)
 {
 	uint64_t room =
@@ -403,8 +427,9 @@ static bool is_as_settled(const struct td_client *client)
 }
 
 /*
- * Returns when it is drained for room. If there was room when it was opened, too, the device had
- * less than is known here: it waits longer each time.
+ * Returns when to drain the client so that its memory on the host can come back. If there was room
+ * when its gate opened last, too, the device had less than the account says. Then the wait doubles
+ * each time.
  */
 static uint64_t comes_at_ns(const struct td_client *client)
 {
@@ -440,7 +465,10 @@ uint64_t td_soft_step(struct td_node *node, uint64_t now_ns)
 		else
 			wakeup = td_min_u64(wakeup, at);
 	}
-	/* All of a job, or none: one whose drain was given up is not asked again yet. */
+	/*
+	 * A job is drained as a whole or not at all. If the drain of one process was given up
+	 * lately, the job is left alone for now.
+	 */
 	td_list_for_each (it, &node->processes) {
 		const struct td_process *process = td_process_at(it);
 

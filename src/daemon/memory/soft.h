@@ -1,30 +1,32 @@
 /*
  * Soft memory limits of jobs (`tandem run --mem-soft`), and plans that leave a part of a job on the
- * host (AntMan's universal memory): what a client is to have on the device, and when what is there
- * has to change its place.
+ * host (AntMan's universal memory). This module decides how much each client is to have on the
+ * device, and when memory has to move for that.
  *
- * A job's soft limit is of what all its processes together have on a GPU. What they have there
- * already counts first, then what they ask for, in order of arrival: so nothing moves that need
- * not. Beyond it memory is granted, on the host, within the device's reach. Memory that cannot
- * leave the device (fixed.h) is granted there, whatever the limit says; other memory leaves for it.
+ * A job's soft limit applies to the memory of all its processes together on a GPU. Memory that is
+ * already there counts first, then requests in order of arrival, so that nothing moves without
+ * need. Beyond the limit memory is granted on the host, where the device can reach it. Memory that
+ * cannot leave the device (fixed.h) is granted there whatever the limit says; other memory leaves
+ * for it.
  *
- * A job that has more than its GPU is held to the GPU's size in the same way, whatever its limits:
- * it would fill for ever. So is one that is let in and comes to have more than others' memory that
- * cannot leave lets it have: those others may wait behind it, and would never be done.
+ * A job that has more than its GPU is held to the GPU's size in the same way, whatever its limits.
+ * Otherwise its fill would never end. The same goes for a job that is let in and then grows beyond
+ * what others' immovable memory leaves: those others may wait behind it, so waiting for them would
+ * not end.
  *
- * One that waits to be let in waits for room for all of its memory, but for no longer than
- * memory.patience if what is in its way cannot leave: whoever has that may be idle for days.
+ * A job that waits to be let in waits for room for all of its memory. If memory that cannot leave
+ * is in its way, it waits for at most memory.patience, since the owner may be idle for days.
  *
- * A chunk changes its place only while nothing runs. At a hand-over that costs nothing more; when
- * the limit changes, or room is there for what lies on the host, the job is drained for the
- * exchange and goes on. For room it is drained at most once in TD_SOFT_EVERY_NS, and not again
- * before anything has changed: what is left may be less than a chunk.
+ * A chunk of memory moves only while nothing runs. At a hand-over that costs nothing more. When the
+ * limit changes, or room appears for memory on the host, the job is drained for the exchange and
+ * goes on. For room it is drained at most once in TD_SOFT_EVERY_NS, and not again before something
+ * has changed: the remaining room may be less than a chunk.
  *
- * A program that says that it keeps memory for later (include/tandem/tandem.h) is asked first: it
- * is told the lower limit, and has two steps to drop what it only keeps, which copies nothing
- * (AntMan 3.1.1). What is too much then is moved.
+ * A program that says that it keeps memory for later (include/tandem/tandem.h) is asked first. It
+ * is told the lower limit and has two steps to drop its caches, which copies nothing (AntMan
+ * 3.1.1). Any excess that remains is moved.
  *
- * Invariant: a client whose driver has no such memory, or whose backend moves nothing, is never
+ * Invariant: a client whose driver cannot map host memory, or whose backend moves nothing, is never
  * given less than it demands.
  */
 #pragma once
@@ -38,54 +40,57 @@ struct td_job;
 struct td_node;
 
 #define TD_SOFT_EVERY_NS 1000000000ull
-/* The longest that a program is waited for that is to give back by itself. */
+/* The longest time that a program is given to drop its caches. */
 #define TD_SOFT_ASK_NS 1000000000ull
 
-/* The job's soft limit on that GPU in bytes; UINT64_MAX: none. */
+/* Returns the job's soft limit on that GPU in bytes; UINT64_MAX if it has none. */
 uint64_t td_soft_bytes(
 	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu);
 
 /*
- * The most that the job can have on that GPU: once it was let in, less what others have that cannot
- * leave it.
+ * Returns the most bytes that the job can have on that GPU. Once it is let in, that is the capacity
+ * less the others' memory that cannot leave.
  */
 uint64_t td_soft_there(
 	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu);
 
 /*
- * At the beginning of a step, before td_soft_gather: a job that has waited for memory.patience to
- * be let in, for others' memory that cannot leave, waits for it no more. What it asks for is
- * refused then where it has to be on the device; other memory of it lies on the host, as that of a
- * job that is let in. Returns when to look again, or TD_NEVER.
+ * Called at the beginning of a step, before td_soft_gather(). Ends the wait of a job that was kept
+ * out for memory.patience by others' memory that cannot leave. From then on a request that must be
+ * on the device is refused, and the job's other memory may lie on the host, as if it were let in.
+ * Returns when to call it again, or TD_NEVER.
  */
 uint64_t td_soft_wait(struct td_node *node, uint64_t now_ns);
 
-/* At the beginning of a step: each client's part of its job's limit. */
+/* Computes each client's part of its job's limit at the beginning of a step. */
 void td_soft_gather(struct td_node *node);
 
-/* The bytes that the client is to have on the device: policies know of no others. */
+/* Returns the bytes that the client is to have on the device. Policies see only these. */
 uint64_t td_soft_demand(const struct td_client *client);
 
-/* Is a part of what it demands to be on the host? */
+/* Returns whether a part of what the client demands is to be on the host. */
 bool td_soft_spills(const struct td_client *client);
 
 enum td_soft_place {
 	TD_SOFT_HAS_PLACE,
-	TD_SOFT_KEPT_OUT, /* not while others' memory that cannot leave is there: td_soft_wait */
-	TD_SOFT_STRANDED, /* not while others' memory has no place on the host */
-	TD_SOFT_NO_PLACE, /* it is more than can come to be free for its job */
+	TD_SOFT_KEPT_OUT, /* others' memory that cannot leave is in the way; see td_soft_wait() */
+	TD_SOFT_STRANDED, /* others' memory is in the way and has no place on the host */
+	TD_SOFT_NO_PLACE, /* it is more than can ever be free for its job */
 };
-/* Can there be a place for what the client asks for? */
+/* Returns whether there can be a place for the bytes that the client asks for. */
 enum td_soft_place td_soft_place(const struct td_node *node, const struct td_client *client);
 
 /*
- * After the policy's step: the plan's limit may be a part of what the client demands, if the policy
- * can mean that.
+ * Called after the policy's step. The plan's limit may be lower than what the client demands, if
+ * the policy is one that leaves memory on the host.
  */
 void td_soft_plan(const struct td_node *node, struct td_client *client);
 
-/* Which jobs are to be drained for an exchange. Returns when to look again, or TD_NEVER. */
+/*
+ * Decides which jobs are to be drained to exchange memory. Returns when to call it again, or
+ * TD_NEVER.
+ */
 uint64_t td_soft_step(struct td_node *node, uint64_t now_ns);
 
-/* The client's memory is where it is to be. */
+/* Notes that the client's memory is where it should be. */
 void td_soft_settled(struct td_client *client, uint64_t now_ns);

@@ -1,4 +1,4 @@
-/* See used.h. */
+/* This file implements used.h. */
 #include "daemon/memory/used.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ uint64_t td_used_bounded(uint64_t bytes)
 	return td_min_u64(bytes, BYTES_MAX);
 }
 
-/* Adds up what it has reported, and what it was promised since. */
+/* Adds the bytes that the client was promised since its last report to the reported ones. */
 static void count(struct td_client *client)
 {
 	uint64_t paged = client->promised_paged ? client->promised_bytes : 0,
@@ -31,7 +31,7 @@ static void note_imported(struct td_client *client, uint64_t bytes, uint64_t now
 {
 	if (bytes > client->imported_bytes)
 		client->imported_ns = now_ns;
-	/* Which of them has been closed is not known. */
+	/* The report does not say which imports were closed. */
 	if (bytes < client->imported_bytes)
 		td_overhead_doubt(client, client->imported_bytes - bytes);
 	client->imported_bytes = bytes;
@@ -44,7 +44,10 @@ static void note_given_up(struct td_node *node, struct td_client *client, uint64
 	client->given_up_bytes = bytes;
 }
 
-/* One that has more than its lower limit goes on trying to move it. */
+/*
+ * Clears was_there if the client's memory is not all on the device any more. A client above its
+ * lowered limit goes on moving memory out.
+ */
 static void note_there(struct td_client *client)
 {
 	client->was_there &= client->device.used == client->demanded_bytes &&
@@ -77,8 +80,8 @@ void td_used_report(struct td_node *node, struct td_client *client, const struct
 }
 
 /*
- * Memory leaves in pieces, each of which is reported: one event tells of all of them. What left
- * before the client came to this daemon is no news.
+ * Records one event for all the pieces in which memory leaves the device. Memory that left before
+ * the client came to this daemon makes no event.
  */
 static void note_shrunk(struct td_node *node, struct td_client *client, uint64_t now_ns)
 {
@@ -105,7 +108,7 @@ void td_used_stats(struct td_node *node, struct td_client *client, const struct 
 	note_shrunk(node, client, now_ns);
 }
 
-/* Only the backend `managed` has what the driver pages moved for turns. */
+/* Memory that the driver pages is moved for turns only by the backend `managed`. */
 static enum td_asked asked_by(const struct td_process *process, const struct td_msg_ask *msg)
 {
 	bool pages = msg->kind == TD_ASKED_PAGES && process->backend == TD_BACKEND_MANAGED;
@@ -121,7 +124,9 @@ int td_used_ask(struct td_node *node, struct td_client *client, const struct td_
 	if (client->needs)
 		return -EPROTO;
 	client->needs = true;
-	/* Who asks again has its last answer, and has reported with it. */
+	/*
+	 * A client that asks again has received its last verdict and has reported the bytes since.
+	 */
 	if (client->promised_bytes) {
 		client->promised_bytes = 0;
 		count(client);

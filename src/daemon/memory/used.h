@@ -1,6 +1,6 @@
 /*
- * Takes the clients' reports of their memory (USED, STATS) and their questions (ASK). A figure is
- * cut to the size of a device, and a part to the size of the whole.
+ * Takes the clients' reports of their memory (USED, STATS) and their requests (ASK). A figure is
+ * cut to the size of the largest possible device, and a part to the size of its whole.
  */
 #pragma once
 
@@ -12,17 +12,20 @@ struct td_msg_stats;
 struct td_msg_used;
 struct td_node;
 
-/* No device has that much, and sums over all clients of it do not overflow. */
+/*
+ * Cuts the figure to a size that no device exceeds, so that sums over all of its clients cannot
+ * overflow.
+ */
 uint64_t td_used_bounded(uint64_t bytes);
 
-/* Exact, and the acknowledgement of a GRANT: all limits go by this. */
+/* Takes an exact report, which also acknowledges a GRANT. All limits are based on it. */
 void td_used_report(struct td_node *node, struct td_client *client, const struct td_msg_used *msg,
 	uint64_t now_ns);
 
-/* Figures for people, policies and events. */
+/* Takes figures that are only for people, policies and events. */
 void td_used_stats(struct td_node *node, struct td_client *client, const struct td_msg_stats *msg,
 	uint64_t now_ns);
 
-/* 0, or -EPROTO: it waits for an answer already. */
+/* Takes a request. Returns 0, or -EPROTO if the client already waits for a verdict. */
 int td_used_ask(struct td_node *node, struct td_client *client, const struct td_msg_ask *msg,
 	uint64_t now_ns);

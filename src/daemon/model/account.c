@@ -1,4 +1,4 @@
-/* See account.h. */
+/* This file implements account.h. */
 #include "daemon/model/account.h"
 
 #include <assert.h>
@@ -37,7 +37,8 @@ void td_holding_take_back(struct td_holding *h, uint64_t claimed_bytes)
 	uint64_t charge = td_holding_charge(h);
 
 	/*
-	 * The holder is not trusted to claim more than it may have, or less than it says it uses.
+	 * The holder is not trusted to claim more than it may have, or less than it says that it
+	 * uses.
 	 */
 	h->believed = td_max_u64(claimed_bytes < charge ? claimed_bytes : charge, h->used);
 	if (h->told > h->believed)

@@ -1,11 +1,11 @@
-/* See activity.h. */
+/* This file implements activity.h. */
 #include "daemon/model/activity.h"
 
 #include "base/bounds.h"
 #include "base/time.h"
 #include "proto/words.h"
 
-/* More than this is not on its way to a GPU: a queue holds some thousand launches. */
+/* At most this much charged work can be queued for a GPU: a queue holds some thousand launches. */
 #define LEFT_MAX_NS (10 * TD_NS_PER_S)
 
 static uint64_t rise(uint64_t now, uint64_t before)
@@ -20,7 +20,10 @@ static uint32_t part_ppm(uint64_t part_ns, uint64_t ns, uint32_t most_ppm)
 	return ppm < most_ppm ? (uint32_t)ppm : most_ppm;
 }
 
-/* Adds what was charged, and takes off what a GPU can have done. Returns that. */
+/*
+ * Adds newly charged work to what is left, and subtracts what a GPU can have done in elapsed_ns.
+ * Returns the latter.
+ */
 static uint64_t work_off(uint64_t *left_ns, uint64_t more_ns, uint64_t elapsed_ns)
 {
 	uint64_t done;
@@ -31,7 +34,10 @@ static uint64_t work_off(uint64_t *left_ns, uint64_t more_ns, uint64_t elapsed_n
 	return done;
 }
 
-/* By what it was charged, as work_off() may put the two off by different times. */
+/*
+ * Computes need_ppm from the charged times. The times that work_off() returns may be shifted
+ * against each other.
+ */
 static void find_need(struct td_activity *activity, uint64_t used_ns, uint64_t active_ns)
 {
 	double need, part = used_ns < TD_ACTIVITY_NEED_NS
@@ -51,7 +57,7 @@ bool td_activity_read(
 {
 	uint64_t elapsed_ns = rise(now_ns, activity->read_ns), used, active, core;
 
-	/* The first look notes the time alone: time charged before it counts from now on. */
+	/* The first call only notes the time; work charged before it counts as new from then on. */
 	if (!activity->read_ns) {
 		activity->read_ns = now_ns;
 		return false;

@@ -1,4 +1,4 @@
-/* See cpuset.h. */
+/* This file implements cpuset.h. */
 #include "daemon/model/cpuset.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #define BESTEFFORT "/besteffort"
 #define JOBS       "/jobs"
 
-/* -- a list of CPUs -- */
+/* -- lists of CPUs -- */
 
 static bool parse_cpu(const char **text, uint32_t *ret)
 {
@@ -50,7 +50,7 @@ bool td_cpuset_parse(const char *cpus)
 	}
 }
 
-/* -- files of a group -- */
+/* -- files of a control group -- */
 
 static void path_of(char *ret, size_t len, const char *own, const char *group, const char *file)
 {
@@ -85,7 +85,10 @@ static int write_pid(const char *own, const char *group, pid_t pid)
 	return write_file(own, group, "/cgroup.procs", text);
 }
 
-/* Words with spaces between them, as in cgroup.controllers. */
+/*
+ * Returns whether a list of words with spaces between, such as cgroup.controllers, contains the
+ * word.
+ */
 static bool has_word(const char *text, const char *word)
 {
 	size_t len = strlen(word);
@@ -100,7 +103,7 @@ static bool has_word(const char *text, const char *word)
 	return false;
 }
 
-/* 0, -ENODEV: the controller is not to be had there; or -errno. */
+/* Returns 0, -ENODEV if the cpuset controller is not available in the group, or another -errno. */
 static int check_controller(const char *own)
 {
 	char path[TD_CPUSET_PATH + 64], text[512];
@@ -125,7 +128,7 @@ static int make_group(const char *own, const char *group)
 	return !mkdir(path, 0755) || errno == EEXIST ? 0 : -errno;
 }
 
-/* -- the daemon's own -- */
+/* -- the daemon's own group -- */
 
 static const char *reason(int r)
 {

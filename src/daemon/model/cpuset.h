@@ -1,15 +1,14 @@
 /*
  * The CPUs of besteffort jobs (MuxFlow 6: "the cpuset of Cgroup"). In the unified hierarchy of
- * control groups the daemon divides its own group, which somebody must have given it
+ * control groups, the daemon divides its own group. An administrator must have delegated it
  * (Delegate=cpuset of systemd):
  *
- *	own               the group that the daemon was started in; no process is left in it
- *	own/tandemd       the daemon itself: a group with controllers has processes below it only
- *	own/besteffort    with cpuset.cpus: the processes of besteffort jobs
- *	own/jobs          processes that are besteffort no more, and of which it is not known where
- *	                  they came from
+ *   own               the group that the daemon was started in; no process is left in it
+ *   own/tandemd       the daemon itself: a group with controllers has processes below it only
+ *   own/besteffort    with cpuset.cpus: the processes of besteffort jobs
+ *   own/jobs          processes that are besteffort no more and whose original group is unknown
  *
- * Where that is not so, nothing is isolated, and `why` says why.
+ * If the group cannot be divided, nothing is isolated, and `why` gives the reason.
  */
 #pragma once
 
@@ -19,26 +18,31 @@
 #define TD_CPUSET_PATH 512
 #define TD_CPUSET_CPUS 108
 
-/* Is it a list such as 0-3,8? */
+/* Returns whether the text is a list of CPUs such as 0-3,8. */
 bool td_cpuset_parse(const char *cpus);
 
 struct td_cpuset {
-	char own[TD_CPUSET_PATH]; /* its directory; "": not divided */
-	char why[256];            /* why not; "": it is, or was not asked for */
+	char own[TD_CPUSET_PATH]; /* the group's directory; "": it is not divided */
+	char why[256];            /* why it is not divided; "": it is, or nobody asked for it */
 };
 
 /*
- * Divides the group, or changes the CPUs of one that is divided. root: where the unified hierarchy
- * is mounted; group: the daemon's, as /proc/self/cgroup has it; cpus "": all, as without this.
- * Returns 0, or -errno with *why.
+ * Divides the group, or changes the CPUs of a group that is divided. `root` is the directory where
+ * the unified hierarchy is mounted. `group` is the daemon's group as in /proc/self/cgroup. `cpus`
+ * "" means all CPUs. Returns 0, or -errno with the reason in cpuset->why.
  */
 int td_cpuset_set(struct td_cpuset *cpuset, const char *root, const char *group, const char *cpus,
 	pid_t self);
 
-/* The process, with all its threads, gets the CPUs of besteffort jobs. 0 or -errno. */
+/*
+ * Restricts the process, with all its threads, to the CPUs of besteffort jobs. Returns 0 or -errno.
+ */
 int td_cpuset_join(const struct td_cpuset *cpuset, pid_t pid);
-/* Back to the group where it was under root; "": not known. 0 or -errno. */
+/*
+ * Puts the process back into its original group under root; "" if that is unknown. Returns 0 or
+ * -errno.
+ */
 int td_cpuset_leave(const struct td_cpuset *cpuset, const char *root, const char *group, pid_t pid);
 
-/* A group that somebody else has made for jobs of his own, such as Slurm or a container engine. */
+/* Returns whether another manager of jobs, such as Slurm or a container engine, made the group. */
 bool td_cpuset_is_foreign(const char *group);

@@ -1,4 +1,4 @@
-/* See fair.h. */
+/* This file implements fair.h. */
 #include "daemon/model/fair.h"
 
 #include <stddef.h>
@@ -14,7 +14,10 @@ static uint64_t start_of(const struct td_fair *fair, const struct td_fair_user *
 	return user->end > fair->now ? user->end : fair->now;
 }
 
-/* Finds a user's line that has no waiting request and no debt. */
+/*
+ * Returns the entry of a user without a waiting request and without a debt, or a new entry. NULL:
+ * all are taken.
+ */
 static struct td_fair_user *find_unused(struct td_fair *fair)
 {
 	for (uint32_t i = 0; i < fair->count; i++)

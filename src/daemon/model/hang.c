@@ -1,4 +1,4 @@
-/* The state machine drawn in hang.h. */
+/* This file implements the state machine that is drawn in hang.h. */
 #include "daemon/model/hang.h"
 
 #define NEVER UINT64_MAX
@@ -22,7 +22,10 @@ static void suspect(struct td_hang *hang, uint64_t now_ns)
 
 void td_hang_died(struct td_hang *hang, uint64_t now_ns)
 {
-	/* An attempt that failed is not waited for. */
+	/*
+	 * After a failed attempt, a client's death causes the next canary at once, without
+	 * retry_ns.
+	 */
 	if (hang->state == TD_HANG_SUSPECT)
 		hang->until_ns = 0;
 	suspect(hang, now_ns);
@@ -30,7 +33,7 @@ void td_hang_died(struct td_hang *hang, uint64_t now_ns)
 
 void td_hang_server(struct td_hang *hang, int server)
 {
-	/* It may have had clients before it was found. */
+	/* The server may have had clients before it was found, so their counters are kept. */
 	if (!hang->server)
 		hang->server = server;
 	if (server == hang->server)
@@ -52,7 +55,10 @@ void td_hang_progress(struct td_hang *hang, const struct td_hang_params *params,
 	hang->ended = ended;
 	if (!hang->server || !hang->waits || now_ns < hang->ended_ns + params->quiet_ns)
 		return;
-	/* Once: a program may have been measured for the last time, and be idle since. */
+	/*
+	 * Suspected only once: a program may have ended a measurement for the last time and be idle
+	 * since.
+	 */
 	hang->waits = false;
 	suspect(hang, now_ns);
 }
@@ -78,7 +84,7 @@ void td_hang_canary(struct td_hang *hang, const struct td_hang_params *params,
 		return;
 	hang->state = TD_HANG_QUIET;
 	hang->until_ns = end == TD_CANARY_FAILED ? now_ns + params->retry_ns : 0;
-	/* A server that it could not try stays suspect. */
+	/* If the canary could not test the server, the server stays suspect. */
 	if (again || end == TD_CANARY_FAILED)
 		suspect(hang, now_ns);
 }

@@ -1,4 +1,4 @@
-/* Jobs; see job.h. */
+/* This file implements job.h. */
 #include "daemon/model/job.h"
 
 #include <errno.h>
@@ -168,7 +168,7 @@ static int set_batch(uint32_t *batch, const char *value, struct td_err *err)
 	return 0;
 }
 
-/* Said by hand it is meant to stay. */
+/* Sets the class by hand. That is meant to stay, so no automatic upgrade follows. */
 static int change_class(struct td_job_settings *settings, const char *value, struct td_err *err)
 {
 	int r = set_class(&settings->class, value, err);
@@ -220,7 +220,7 @@ int td_job_set(
 					     : ", ",
 			settings_table[i].key);
 	}
-	/* The one that people look for, and that no process under MPS can have changed. */
+	/* Users look for these two keys, but no process under MPS can have its share changed. */
 	if (!strcmp(key, "share") || !strcmp(key, "sm-share"))
 		return td_err_set(err, -EOPNOTSUPP,
 			"a running process keeps the share of the SMs that it was started with, "
@@ -244,7 +244,7 @@ static struct td_job *find_job(const struct td_node *node, uid_t uid, const char
 	return NULL;
 }
 
-/* Inserts the job by its time of arrival, behind those of the same time. */
+/* Inserts the job by its time of arrival, behind the jobs of the same time. */
 static void line_up(struct td_node *node, struct td_job *job)
 {
 	struct td_list *before = node->jobs.prev;
@@ -327,7 +327,7 @@ void td_job_leave(struct td_job *job)
 	free(job);
 }
 
-/* Only the beginning of a long name is kept. */
+/* Compares a name with a kept one, which may be cut to its first 63 bytes. */
 static bool is_name(const char (*kept)[64], const char *text)
 {
 	return !strncmp(*kept, text, sizeof(*kept) - 1);

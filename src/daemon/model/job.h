@@ -1,7 +1,7 @@
 /*
- * A job: the processes of one `tandem run` of one user (a process without a job's name is a job of
- * its own). Settings made by hand hold for its future processes. They are also sent to its present
- * processes, which bring them back after the daemon's end.
+ * A job: the processes of one `tandem run` of one user. A process without a job's name is a job of
+ * its own. Settings made by hand also apply to its future processes. They are sent to its present
+ * processes, which report them to the next daemon.
  */
 #pragma once
 
@@ -21,8 +21,8 @@ struct td_process;
 struct td_tenant;
 
 /*
- * The settings of a job. Sizes are as typed ("8Gi", "40%"): a share is of each GPU's own capacity;
- * empty: no limit.
+ * The settings of a job. Sizes are texts as the user typed them ("8Gi", "40%"). A percentage refers
+ * to each GPU's own capacity. An empty text means no limit.
  */
 struct td_job_settings {
 	enum td_class class;
@@ -30,75 +30,82 @@ struct td_job_settings {
 	bool paused;
 	char mem[TD_LIMIT_TEXT], mem_soft[TD_LIMIT_TEXT];
 	/*
-	 * For a besteffort job: 1 + the class that it gets once its user's quota has room; 0: none.
+	 * For a besteffort job: 1 + the class that it gets once its user's quota has room. 0: no
+	 * upgrade.
 	 */
 	uint8_t upgrade;
-	uint32_t duty_ppm; /* the most of a GPU's time; 0: no bound */
-	/* How much longer its steps may take than alone; 0: the policy decides. */
+	uint32_t duty_ppm; /* the largest part of a GPU's time; 0: no bound */
+	/* How much longer than alone its steps may take. 0: the policy decides. */
 	uint32_t slack_ppm;
-	uint32_t batch; /* that a service is to run with; 0: the policy decides */
+	uint32_t batch; /* the batch size of a service; 0: the policy decides */
 };
 
 struct td_job {
 	struct td_list of_node, members; /* members: its processes */
 	struct td_tenant *tenant;
 	uint32_t group, processes;
-	uint32_t supervised; /* TD_SUPERVISOR_*: what its supervisor can do; supervisors.c */
+	uint32_t supervised; /* TD_SUPERVISOR_*: what its supervisor can do (supervisors.c) */
 	uint32_t restarts;   /* how often its supervisor has started its command again */
 	uid_t uid;
-	char name[64]; /* the job's id; empty: of one process */
+	char name[64]; /* the job's id; empty: a job of a single process */
 	/*
-	 * At this daemon or an earlier one: the job's place among those who wait for an upgrade
-	 * outlives a daemon.
+	 * When the job first came to this daemon or to an earlier one. Jobs that wait for an
+	 * upgrade keep their order across daemons.
 	 */
 	uint64_t arrived_ns;
-	bool came_back; /* at one before it: its class was judged there */
+	bool came_back; /* it came from an earlier daemon, which decided on its class */
 	struct td_job_settings settings;
 	/*
-	 * The GPUs that all its processes see, in this order (place.h). A count of 0: any, as far
-	 * as is known.
+	 * The GPUs that all its processes see, in this order (place.h). A count of 0 means any GPU,
+	 * as far as is known.
 	 */
 	uint8_t placed[TD_GPU_MAX][16];
 	uint32_t placed_count;
-	bool changed;   /* its processes are to be told of it */
-	bool held_back; /* paused by the policy: no plan opens it */
-	bool leaves;    /* it is to end, and its gate is closed for that: endings.c */
+	bool changed;   /* its settings changed, so its processes must be told */
+	bool held_back; /* paused by the policy: no plan opens its gate */
+	bool leaves;    /* it is to end, and its gate is closed for that (endings.c) */
 	/*
-	 * Parts of GPUs charged to its user's quota; 0: not protected, or not admitted yet
-	 * (tenant.h).
+	 * The parts of GPUs that are charged to its user's quota. 0: the job is not protected, or
+	 * not admitted yet (tenant.h).
 	 */
 	uint64_t charged_ppm;
-	/* quota.c: of its clients on each GPU, gathered at each step */
+	/* Sums over its clients on each GPU; quota.c gathers them at each step. */
 	struct {
-		/* The limit less the memory of contexts, with memory that the driver pages. */
+		/*
+		 * The limit is the job's less the memory of contexts. Memory that the driver pages
+		 * counts.
+		 */
 		struct td_account account;
 		uint64_t demanded_bytes, paged_bytes, overhead_bytes, unseen_bytes;
-		uint64_t needed_bytes;    /* asked for, beside what is demanded */
-		uint64_t stays_bytes;     /* of what is demanded: it cannot leave the device */
-		uint64_t stranded_bytes;  /* of that: only for want of a place on the host */
-		uint64_t soft_left_bytes; /* soft.c */
+		uint64_t needed_bytes; /* asked for, and not in demanded_bytes */
+		/* the part of demanded_bytes that cannot leave the device */
+		uint64_t stays_bytes;
+		/* the part of stays_bytes that only a lack of host memory keeps there */
+		uint64_t stranded_bytes;
+		uint64_t soft_left_bytes; /* what soft.c has not given to clients yet */
 		uint32_t clients, needs;
 		/*
-		 * The job was let in, is spread already, or has waited long enough: memory beyond
-		 * the device may lie on the host.
+		 * The job was let in, has memory on the host already, or has waited long enough. So
+		 * memory that does not fit on the device may lie on the host.
 		 */
 		bool is_in;
 	} on[TD_GPU_MAX];
 	/*
-	 * quota.c gathers these at each step: it waits to be let in, or for memory; it is let in.
+	 * asks: the job waits to be let in, or for memory. is_in: it is let in. quota.c gathers
+	 * both at each step.
 	 */
 	bool asks, is_in;
-	bool exchanges; /* soft.c: drained to be opened again */
+	bool exchanges; /* soft.c drains the job to move memory, and opens it again */
 	/*
-	 * soft.c: since when others' immovable memory keeps the job out; it stays set when the job
-	 * is refused for that; 0: never
+	 * Since when others' immovable memory keeps the job out; 0: it does not. It stays set when
+	 * the job is refused for that. For soft.c.
 	 */
 	uint64_t kept_out_since_ns;
 };
 
 /*
- * Returns the job of a new process, making it if there is none. node->jobs is in order of arrival.
- * NULL: memory is short.
+ * Returns the job of a new process, and makes it if there is none. node->jobs is in order of
+ * arrival. Returns NULL if memory is short.
  */
 struct td_job *td_job_join(
 	struct td_node *node, uid_t uid, const struct td_msg_hello *hello, uint64_t now_ns);
@@ -106,25 +113,31 @@ void td_job_leave(struct td_job *job);
 
 const char *td_class_name(enum td_class class);
 
-/* Is the text the name of the job, or of one of its processes? */
+/* Returns whether the text is the name of the job or of one of its processes. */
 bool td_job_is_named(const struct td_job *job, const char *text);
 
 /*
- * The error for a name of a job that the user may not see, whether it exists or not: -ENOENT with a
- * sentence.
+ * Sets the error for the name of a job that the user may not see, whether it exists or not. Returns
+ * -ENOENT.
  */
 int td_job_unknown(const char *name, struct td_err *err);
 
-/* Besteffort for now only. */
+/* Returns whether the job is besteffort only until its user's quota has room. */
 bool td_job_is_to_be_upgraded(const struct td_job *job);
 
-/* Sends its settings to its processes, for their next daemon, and shows them its limits. */
+/*
+ * Sends the settings to the job's processes, which give them to their next daemon, and shows them
+ * the job's limits.
+ */
 void td_job_tell(struct td_node *node, const struct td_job *job);
 
-/* The i-th setting as text; false beyond the last. Every pointer but value is static. */
+/*
+ * Writes the i-th setting as text. Returns false beyond the last. All pointers of the row except
+ * `value` are static.
+ */
 struct td_option_row;
 bool td_job_row(const struct td_job_settings *settings, size_t i, struct td_option_row *ret);
 
-/* Checks one setting and changes it. 0, or -EINVAL / -ERANGE with a sentence. */
+/* Checks one setting and changes it. Returns 0, or -EINVAL or -ERANGE with a sentence in err. */
 int td_job_set(
 	struct td_job_settings *settings, const char *key, const char *value, struct td_err *err);

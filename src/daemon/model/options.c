@@ -1,6 +1,6 @@
 /*
- * Options by table: one setter and one formatter per type. Everything else follows from
- * options.def.
+ * The options, driven by a table: there is one setter and one formatter per type. Everything else
+ * follows from options.def.
  */
 #include "daemon/model/options.h"
 
@@ -45,18 +45,24 @@ static const struct option {
 };
 
 #define COUNT (sizeof(table) / sizeof(table[0]))
-/* The least share of a GPU's size. */
+/* The smallest valid share of a GPU's size. */
 #define SHARE_LEAST_PPM 1000
-/* Bytes of an error's text that are kept after the position in a file. */
+/* How many bytes of an error's text are kept behind the position in a file. */
 #define KEPT (TD_ERR_MSG_MAX - 112)
 
-/* While the node's abilities are unknown, nothing counts as missing. */
+/*
+ * Returns what the policy needs and the node does not have. While the node's abilities are unknown,
+ * nothing counts as missing.
+ */
 static uint32_t lacks(const struct td_options *options, const struct td_policy *policy)
 {
 	return options->has ? td_policy_lacks(policy, options->has) : 0;
 }
 
-/* Offers what this node can run. What each of the others lacks is said when it is asked for. */
+/*
+ * Sets the error for an unknown policy. It names the policies that this node can run; what another
+ * one lacks is told when it is asked for.
+ */
 static int fail_policy(const struct td_options *options, const char *value, struct td_err *err)
 {
 	char can[96] = "", cannot[96] = "";
@@ -73,7 +79,7 @@ static int fail_policy(const struct td_options *options, const char *value, stru
 		*cannot ? " need what this node cannot do: see tandem policies" : "");
 }
 
-/* "see the SM clock, set the batch of a service" */
+/* Writes what is missing to buf, such as "see the SM clock, set the batch of a service". */
 static void list_lacking(uint32_t lacking, char *buf, size_t len)
 {
 	size_t used = 0;
@@ -104,8 +110,8 @@ static int set_policy(struct td_options *options, const char *value, struct td_e
 }
 
 /*
- * No program can use a smaller GPU: a size below the option's own bound, or a share below that of
- * every GPU.
+ * Sets a size. Refuses sizes with which no program could use the GPU: below the option's own bound,
+ * or below the smallest share.
  */
 static int set_size(
 	char (*ret)[TD_LIMIT_TEXT], const struct option *o, const char *value, struct td_err *err)
@@ -150,7 +156,7 @@ static int set_cpus(char (*ret)[TD_CPUSET_CPUS], const char *value, struct td_er
 	return 0;
 }
 
-/* The option's first value is the word that is valid beside paths. */
+/* Sets a path. The option's initial value is a word that is valid beside paths. */
 static int set_path(char (*ret)[108], const struct option *o, const char *value, struct td_err *err)
 {
 	char expected[80];
@@ -163,7 +169,7 @@ static int set_path(char (*ret)[108], const struct option *o, const char *value,
 	return 0;
 }
 
-/* Out of the option's own bounds, or nothing of its kind. */
+/* Sets the error for a value that is out of the option's bounds or not of its kind. */
 static int fail_bounds(const struct option *o, int code, const char *kind, const char *value,
 	const char *least, struct td_err *err)
 {
@@ -308,7 +314,7 @@ void td_options_init(struct td_options *options)
 		(void)set_option(options, &table[i], table[i].initial, NULL);
 }
 
-/* Options of one group, such as muxflow.load, are listed as muxflow.* where there are many. */
+/* A group of more options than this (muxflow.load, ...) is listed as "muxflow.*". */
 #define GROUP_MAX 4
 
 static size_t group_len(const char *key)
@@ -318,7 +324,7 @@ static size_t group_len(const char *key)
 	return dot ? (size_t)(dot + 1 - key) : 0;
 }
 
-/* Counts the options of the i-th one's group up to the i-th, or all of them. */
+/* Counts the options in the group of the i-th option: up to the i-th, or all of them. */
 static unsigned count_group(size_t i, bool up_to)
 {
 	size_t len = group_len(table[i].key);
@@ -329,7 +335,7 @@ static unsigned count_group(size_t i, bool up_to)
 	return n;
 }
 
-/* "policy, quantum, muxflow.*" */
+/* Writes the list of keys to buf, such as "policy, quantum, muxflow.*". */
 static void list_keys(char *buf, size_t len)
 {
 	size_t used = 0;
@@ -365,7 +371,7 @@ int td_options_set(
 		err, -EINVAL, "\"%.64s\" is not an option: expected one of %s", key, keys);
 }
 
-/* Cuts blanks at both ends, in place. */
+/* Returns the text without blanks at both ends; changes it in place. */
 static char *trim(char *text)
 {
 	char *end;
@@ -492,7 +498,7 @@ uint64_t td_options_capacity(const struct td_options *options, uint64_t total_by
 	return bytes < total_bytes ? bytes : total_bytes;
 }
 
-/* It does not change, and asking costs a system call. */
+/* Returns the size of the machine's memory. It does not change, so it is read only once. */
 static uint64_t host_bytes(void)
 {
 	static uint64_t bytes;

@@ -10,11 +10,11 @@
 
 struct td_err;
 
-/* quota.gpus=auto */
+/* The value of quota_gpus_ppm for quota.gpus=auto. */
 #define TD_QUOTA_AUTO (UINT64_MAX - 1)
 
 enum td_mps_option { TD_MPS_OPTION_OFF, TD_MPS_OPTION_AUTO, TD_MPS_OPTION_ON, TD_MPS_OPTION_N };
-/* The option `meter`. AUTO: where the policy that decides needs it. */
+/* The option `meter`. AUTO: the meter is on if the policy in force needs it. */
 enum td_meter_option { TD_METER_AUTO, TD_METER_ON, TD_METER_OFF };
 
 struct td_options {
@@ -30,35 +30,40 @@ struct td_options {
 	uint64_t evict_deadline_ns;
 	uint64_t quantum_ns, quantum_min_ns, quantum_long_ns, drain_deadline_ns, sample_ns,
 		memory_patience_ns, window_ns;
-	uint32_t swap_share_ppm, swap_share_long_ppm, quota_jobs; /* UINT32_MAX: any number */
-	uint64_t quota_gpus_ppm; /* UINT64_MAX: any number; or TD_QUOTA_AUTO */
-	uint32_t contexts;       /* per GPU */
+	/* quota_jobs: UINT32_MAX means any number */
+	uint32_t swap_share_ppm, swap_share_long_ppm, quota_jobs;
+	uint64_t quota_gpus_ppm; /* UINT64_MAX: any number; TD_QUOTA_AUTO: see there */
+	uint32_t contexts;       /* the number of contexts per GPU that room is kept for */
 	enum td_mps_option mps;
 	uint64_t mps_patience_ns, mps_window_ns;
 	uint32_t pressure_ppm;
 	struct td_muxflow_options muxflow;
-	char locks[108];              /* absolute, or "auto" */
-	char log[108];                /* likewise */
-	char profiles[108];           /* absolute, or "none" */
-	char cpus[108];               /* a list, or "none" */
-	char cgroup_root[108];        /* absolute, or "auto" */
-	char capacity[TD_LIMIT_TEXT]; /* as typed: a share is of each GPU's own size */
+	char locks[108];              /* an absolute path, or "auto" */
+	char log[108];                /* an absolute path, or "auto" */
+	char profiles[108];           /* an absolute path, or "none" */
+	char cpus[108];               /* a list such as 0-3,8, or "none" */
+	char cgroup_root[108];        /* an absolute path, or "auto" */
+	char capacity[TD_LIMIT_TEXT]; /* as typed; a percentage refers to each GPU's own size */
 	char host_limit
-		[TD_LIMIT_TEXT]; /* as typed, or "none": a share is of the machine's memory */
+		/* as typed, or "none"; a percentage refers to the machine's memory */
+		[TD_LIMIT_TEXT];
 };
 
 void td_options_init(struct td_options *options);
 
-/* Returns 0, or -EINVAL or -ERANGE with a sentence that quotes the value; nothing changes then. */
+/*
+ * Sets an option. Returns 0, or -EINVAL or -ERANGE with a sentence that quotes the value; then
+ * nothing changes.
+ */
 int td_options_set(
 	struct td_options *options, const char *key, const char *value, struct td_err *err);
 
-/* "key = value" lines, # comments. The error names file and line. */
+/* Reads a file of "key = value" lines, with # comments. The error names file and line. */
 int td_options_load(struct td_options *options, const char *path, struct td_err *err);
 
 /*
- * Returns the i-th option with its present value as text; false beyond the last. Every pointer but
- * value is static.
+ * Writes the i-th option with its present value as text. Returns false beyond the last. All
+ * pointers of the row except `value` are static.
  */
 struct td_option_row {
 	const char *key, *unit, *help;
@@ -66,8 +71,10 @@ struct td_option_row {
 };
 bool td_options_row(const struct td_options *options, size_t i, struct td_option_row *ret);
 
-/* The most host memory that all processes may pin for swapped bytes; UINT64_MAX: no bound. */
+/*
+ * Returns the most host memory that all processes may pin for swapped bytes; UINT64_MAX: no bound.
+ */
 uint64_t td_options_host(const struct td_options *options);
 
-/* Capacity of a GPU of total_bytes. */
+/* Returns the capacity in bytes of a GPU of total_bytes. */
 uint64_t td_options_capacity(const struct td_options *options, uint64_t total_bytes);

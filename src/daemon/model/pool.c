@@ -1,4 +1,4 @@
-/* See pool.h. */
+/* This file implements pool.h. */
 #include "daemon/model/pool.h"
 
 bool td_pool_allows(const struct td_pool *pool, uint64_t used, uint64_t has, bool is_owner)

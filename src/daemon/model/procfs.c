@@ -1,4 +1,4 @@
-/* See procfs.h. */
+/* This file implements procfs.h. */
 #include "daemon/model/procfs.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The same number on every architecture. */
+/* These numbers are the same on all architectures; older headers lack them. */
 #ifndef SYS_pidfd_send_signal
 #define SYS_pidfd_send_signal 424
 #endif
@@ -18,7 +18,7 @@
 #define SO_PEERPIDFD 77
 #endif
 
-/* Fields of /proc/PID/stat are numbered from 1; the name is the second, the state the third. */
+/* The fields of /proc/PID/stat are numbered from 1: the name is field 2, the state field 3. */
 #define FIELD_UTIME  14
 #define FIELD_STIME  15
 #define FIELD_START  22
@@ -31,7 +31,7 @@ static bool parse_number(const char **text, uint64_t *ret)
 	uint64_t value = 0;
 	const char *p = *text;
 
-	/* Some fields are negative; none of those is asked for. */
+	/* Some fields are negative. Their sign is skipped, since none of them is used. */
 	if (*p == '-')
 		p++;
 	if (*p < '0' || *p > '9')
@@ -46,7 +46,7 @@ static bool parse_number(const char **text, uint64_t *ret)
 	return true;
 }
 
-/* The name may hold spaces and parentheses: it ends at the last of those. */
+/* The process name may contain spaces and parentheses, so it ends at the last ')'. */
 bool td_procfs_parse_stat(const char *text, struct td_procfs_stat *ret)
 {
 	const char *p = strrchr(text, ')');
@@ -65,7 +65,10 @@ bool td_procfs_parse_stat(const char *text, struct td_procfs_stat *ret)
 	return true;
 }
 
-/* Is the word one of those between commas? The unified hierarchy has none. */
+/*
+ * Returns whether the word is in a list with commas. The list of the unified hierarchy is empty,
+ * and so is its word.
+ */
 static bool has_controller(const char *list, size_t len, const char *word)
 {
 	size_t n = strlen(word);
@@ -79,7 +82,7 @@ static bool has_controller(const char *list, size_t len, const char *word)
 	return false;
 }
 
-/* Upwards of the group that is the root here. */
+/* Returns whether the path leads above the group that is the root in this namespace. */
 static bool leads_out(const char *path)
 {
 	size_t len = strlen(path);
@@ -126,7 +129,7 @@ bool td_procfs_parse_freezer(const char *text)
 	return !strcmp(text, "FROZEN\n") || !strcmp(text, "FROZEN");
 }
 
-/* A file of /proc or of a control group, as text. 0 or -errno. */
+/* Reads a file of /proc or of a control group as text. Returns 0 or -errno. */
 static int read_text(const char *path, char *ret, size_t len)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -144,7 +147,7 @@ int td_procfs_stat(pid_t pid, struct td_procfs_stat *ret)
 	char path[64], text[TEXT_MAX];
 	int r;
 
-	/* The process is in another PID namespace that is not visible here. */
+	/* The process is in another PID namespace, which is not visible here. */
 	if (pid <= 0)
 		return -ESRCH;
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
@@ -154,7 +157,7 @@ int td_procfs_stat(pid_t pid, struct td_procfs_stat *ret)
 	return td_procfs_parse_stat(text, ret) ? 0 : -EBADMSG;
 }
 
-/* The group, and those above it: a group may be frozen before its own file says so. */
+/* Returns whether the group or one above it is frozen. The group's own file may not show it yet. */
 static bool is_frozen_at(
 	const char *root, const char *group, const char *file, bool (*parse)(const char *text))
 {
@@ -209,11 +212,14 @@ enum td_stop td_procfs_stop(pid_t pid, const struct td_procfs_stat *stat)
 		return TD_STOP_SIGNAL;
 	if (stat->state == 't')
 		return TD_STOP_TRACED;
-	/* A process that runs on a processor is in no frozen group. */
+	/*
+	 * A process that runs on a processor cannot be in a frozen group, so the files need not be
+	 * read.
+	 */
 	return stat->state != 'R' && is_frozen(pid) ? TD_STOP_FROZEN : TD_STOP_NONE;
 }
 
-/* Its real and effective uid. 0 or -errno. */
+/* Reads the real and the effective uid of a process. Returns 0 or -errno. */
 static int read_uids(pid_t pid, uid_t *ret_real, uid_t *ret_effective)
 {
 	char path[64], text[1024];
@@ -254,7 +260,10 @@ int td_procfs_pidfd(int socket, pid_t pid)
 	int fd = -1;
 	socklen_t len = sizeof(fd);
 
-	/* Names the very process that connected, even if another process has its number by now. */
+	/*
+	 * This descriptor names the process that connected, even if another one has its number by
+	 * now.
+	 */
 	if (!getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &fd, &len))
 		return fd;
 #ifdef SYS_pidfd_open
@@ -266,7 +275,7 @@ int td_procfs_pidfd(int socket, pid_t pid)
 #endif
 }
 
-/* Is what a descriptor was opened for by its number the process that began then? */
+/* Returns whether the pid still belongs to the process that started at start_ticks. */
 static bool is_still(pid_t pid, uint64_t start_ticks)
 {
 	struct td_procfs_stat stat;
@@ -284,7 +293,10 @@ int td_procfs_signal(int socket, pid_t pid, uint64_t start_ticks, int signal)
 		fd = td_procfs_pidfd(socket, pid);
 	if (fd < 0)
 		return fd;
-	/* Opened first and looked at then: a later process with that number began later. */
+	/*
+	 * The check comes after the descriptor was opened: a later process with that pid would have
+	 * a later start time.
+	 */
 	if (!is_exact && !is_still(pid, start_ticks))
 		r = -ESRCH;
 	else

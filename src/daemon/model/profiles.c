@@ -1,4 +1,4 @@
-/* See profiles.h. */
+/* This file implements profiles.h. */
 #include "daemon/model/profiles.h"
 
 #include <dirent.h>
@@ -27,7 +27,7 @@ static void free_entry(struct td_profile_entry *entry)
 	free(entry);
 }
 
-/* Whoever uses it keeps it. */
+/* Removes the entry from the list. Services that use it keep it until they drop it. */
 static void remove_entry(struct td_profiles *profiles, struct td_profile_entry *entry)
 {
 	td_list_remove(&entry->of_profiles);
@@ -103,7 +103,7 @@ static void read_file(struct td_profiles *profiles, int folder_fd, const char *f
 	profiles->good_count += !entry->bad;
 }
 
-/* Reads the file of a service unless it is the one that is known. */
+/* Reads the file of a service, unless it is unchanged since it was read last. */
 static void look(struct td_profiles *profiles, int folder_fd, const char *name)
 {
 	struct td_profile_entry *entry = find(profiles, name);
@@ -124,7 +124,7 @@ static void look(struct td_profiles *profiles, int folder_fd, const char *name)
 		read_file(profiles, folder_fd, file, name, &st);
 }
 
-/* NAME of NAME.profile; false: another file. */
+/* Writes NAME if the file is called NAME.profile. Returns false for any other file. */
 static bool is_profile(const char *file, char *name, size_t len)
 {
 	size_t length = strlen(file), suffix = strlen(TD_PROFILE_SUFFIX);

@@ -1,4 +1,7 @@
-/* See psi.h. A line is "full avg10=1.23 avg60=0.00 avg300=0.00 total=45", in percent. */
+/*
+ * This file implements psi.h. A line is "full avg10=1.23 avg60=0.00 avg300=0.00 total=45", in
+ * percent.
+ */
 #include "daemon/model/psi.h"
 
 #include <errno.h>
@@ -10,7 +13,7 @@
 const struct td_pressure_params td_pressure_default = {
 	.full_ppm = 100000, .lasts_ns = 3 * S, .settle_ns = 15 * S};
 
-/* 0 or -EINVAL. */
+/* Parses the figure behind `name`. Returns 0 or -EINVAL. */
 static int parse_line(const char *text, const char *name, uint32_t *ret_ppm)
 {
 	const char *line = strstr(text, name);

@@ -1,4 +1,4 @@
-/* See service.h. */
+/* This file implements service.h. */
 #include "daemon/model/service.h"
 
 #include <errno.h>
@@ -30,7 +30,10 @@ static uint32_t grown_low(uint32_t now, uint32_t before)
 
 static void copy_page(const struct td_service_page *page, struct td_service_look *look)
 {
-	/* Answers before arrivals, so that a request in between counts as waiting. */
+	/*
+	 * Answers are read before arrivals, so that a request that comes in between counts as
+	 * waiting.
+	 */
 	look->answered = atomic_load_explicit(&page->answered, memory_order_relaxed);
 	for (uint32_t i = 0; i < TD_HISTOGRAM_N; i++)
 		look->latency[i] =
@@ -38,7 +41,7 @@ static void copy_page(const struct td_service_page *page, struct td_service_look
 	look->arrived = atomic_load_explicit(&page->arrived, memory_order_relaxed);
 }
 
-/* The middle of each bucket stands for what is in it. */
+/* Each answer counts with the middle of its bucket. */
 static uint64_t mean_ns(const uint64_t *counts, uint64_t total)
 {
 	double sum = 0;

@@ -1,4 +1,4 @@
-/* See supervisors.h. */
+/* This file implements supervisors.h. */
 #include "daemon/model/supervisors.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ void td_supervisors_judge(const struct td_node *node, struct td_job *job)
 			td_container_of(job->members.next, struct td_process, of_job)->name);
 }
 
-/* All jobs that the supervisor is, or was, of: there is one at most. */
+/* Calls td_supervisors_judge() for the job that the supervisor has or had. There is at most one. */
 static void judge_jobs(const struct td_node *node, const struct td_supervisor *supervisor)
 {
 	struct td_list *it;

@@ -1,6 +1,6 @@
 /*
- * The supervisors that are connected: of which job each one is, and what it can do. proto/orders.h
- * says what they and the daemon tell each other. A supervisor speaks for jobs of its own user only.
+ * The connected supervisors: which job each one has, and what it can do. proto/orders.h describes
+ * the messages between them and the daemon. A supervisor acts for jobs of its own user only.
  */
 #pragma once
 
@@ -19,23 +19,25 @@ struct td_supervisor {
 	struct td_list of_node;
 	void *peer;
 	uid_t uid;
-	pid_t pid;      /* of the supervisor itself, as the kernel says */
-	char job[64];   /* the name of the job: td_job.name */
-	char name[64];  /* of its program, as the first process of the job said; for events */
-	uint32_t child; /* pid of its command, as it says; 0: none runs now */
+	pid_t pid;    /* the supervisor's own pid, as the kernel reports */
+	char job[64]; /* the name of its job (td_job.name) */
+	/* the name of its program for events, as the job's first process reported */
+	char name[64];
+	uint32_t child; /* the pid of its command, as it reports; 0: none runs now */
 	uint32_t epoch; /* how often it has started the command */
 	uint32_t can;   /* TD_SUPERVISOR_* */
 };
 
 /*
- * SUPERVISE. *supervisor is NULL for the first one of a connection, and set then. One that has
- * started its command again makes an event. 0, -EINVAL with a sentence, or -ENOMEM.
+ * Handles SUPERVISE. *supervisor is NULL at the first message of a connection, and is set then. A
+ * supervisor that has started its command again makes an event. Returns 0, -EINVAL with a sentence
+ * in err, or -ENOMEM.
  */
 int td_supervisors_say(struct td_node *node, struct td_supervisor **supervisor, void *peer,
 	pid_t pid, uid_t uid, const struct td_msg_supervise *msg, uint64_t now_ns,
 	struct td_err *err);
 
-/* The supervisor's connection has ended. NULL: it had never sent SUPERVISE. */
+/* Forgets a supervisor whose connection has ended. NULL: it had never sent SUPERVISE. */
 void td_supervisors_gone(struct td_node *node, struct td_supervisor *supervisor);
 
 /*
@@ -44,13 +46,13 @@ void td_supervisors_gone(struct td_node *node, struct td_supervisor *supervisor)
  */
 struct td_supervisor *td_supervisors_find(const struct td_node *node, const struct td_job *job);
 struct td_supervisor *td_supervisors_named(const struct td_node *node, uid_t uid, const char *job);
-/* Returns the job's supervisor if it is that process, or NULL. */
+/* Returns the job's supervisor if it has that pid, else NULL. */
 struct td_supervisor *td_supervisors_at(
 	const struct td_node *node, uid_t uid, const char *job, pid_t pid);
 
 /*
- * Finds out what the supervisor of a job with a new process can do, and how often it has started
- * its command again: td_job.supervised, restarts.
+ * Updates td_job.supervised and td_job.restarts: what the job's supervisor can do, and how often it
+ * has started its command again. Called when the job gets a new process.
  */
 void td_supervisors_judge(const struct td_node *node, struct td_job *job);
 

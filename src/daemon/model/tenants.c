@@ -1,4 +1,4 @@
-/* See tenants.h. */
+/* This file implements tenants.h. */
 #include "daemon/model/tenants.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * The users who have jobs here. A user is still counted for TD_TENANT_STAYS_NS after his last job,
- * so that short programs do not change the others' parts each time (tenant.h).
+ * The users who have jobs on this node. A user is still counted for TD_TENANT_STAYS_NS after his
+ * last job, so that short programs do not change the others' parts each time (tenant.h).
  */
 #pragma once
 
@@ -24,23 +24,25 @@ struct td_usage {
 struct td_tenant {
 	struct td_list of_node;
 	uid_t uid;
-	uint32_t jobs;    /* that are here */
-	uint64_t left_ns; /* since when there is none; 0: there is one, or it was not noticed yet */
-	struct td_usage used; /* by its admitted jobs */
-	/* tenant.c, within one pass over the jobs */
+	uint32_t jobs;    /* the number of his jobs on the node */
+	uint64_t left_ns; /* since when he has none; 0: he has one, or that was not noticed yet */
+	struct td_usage used; /* the sum over his admitted jobs */
+	/* Used by tenant.c within one pass over the jobs. */
 	struct td_usage after;
 	bool is_meant, waits;
 };
 
-/* A job of that user comes. NULL: memory is short. */
+/* Counts one more job of that user. Returns NULL if memory is short. */
 struct td_tenant *td_tenants_join(struct td_node *node, uid_t uid);
-/* NULL: no job of his is here, nor was lately. */
+/* Returns the user, or NULL if he has no job here and had none lately. */
 struct td_tenant *td_tenants_find(const struct td_node *node, uid_t uid);
 void td_tenants_leave(struct td_tenant *user);
 
-/* The job is charged so much from now on; 0: it is not admitted. */
+/* Charges that much to the job from now on; 0: it is not admitted. */
 void td_tenant_charge(struct td_job *job, uint64_t ppm);
 
-/* Forgets who has been away for long enough. Returns when to be called again, or UINT64_MAX. */
+/*
+ * Forgets users who have been away for long enough. Returns when to call it again, or UINT64_MAX.
+ */
 uint64_t td_tenants_step(struct td_node *node, uint64_t now_ns);
 void td_tenants_deinit(struct td_node *node);

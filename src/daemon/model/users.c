@@ -1,4 +1,4 @@
-/* See users.h. */
+/* This file implements users.h. */
 #include "daemon/model/users.h"
 
 #include <stdlib.h>

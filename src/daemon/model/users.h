@@ -1,6 +1,6 @@
 /*
- * The cost of connections, by user: how many there are, how much is unread, and how many complaints
- * there were.
+ * The cost of connections for each user: their number, the bytes that they have not read, and the
+ * complaints about them.
  */
 #pragma once
 
@@ -15,18 +15,21 @@ struct td_user {
 	struct td_list of_users;
 	uid_t uid;
 	uint32_t peers;
-	size_t out_bytes; /* kept for his peers, which have not read it */
+	size_t out_bytes; /* the bytes queued for his connections that they have not read */
 	struct td_complaints complaints;
 };
 
 struct td_users {
 	struct td_list list;
-	size_t out_bytes; /* of all of them */
+	size_t out_bytes; /* the sum over all users */
 };
 
 void td_users_init(struct td_users *users);
 void td_users_deinit(struct td_users *users);
 
-/* The user's row, new where there is none; NULL: memory is short. It stays for as long as the user
- * has a peer, or a bucket of complaints that is not full: nobody gets another by coming again. */
+/*
+ * Returns the user's entry, and makes it if there is none; NULL if memory is short. It stays as
+ * long as the user has a connection, or a bucket of complaints that is not full. So no user gets a
+ * fresh bucket by connecting again.
+ */
 struct td_user *td_users_get(struct td_users *users, uid_t uid, uint64_t now_ns);

@@ -1,4 +1,4 @@
-/* See abilities.h. */
+/* This file implements abilities.h. */
 #include "daemon/node/abilities.h"
 
 #include <stdio.h>
@@ -12,17 +12,23 @@
 #include "gpu/nvml_abi.h"
 #include "proto/orders.h"
 
-/* Each library tells steps, counts requests, and holds its program to a duty and to a batch. */
+/*
+ * The abilities of each library: it reports steps, counts requests, and holds its program to a duty
+ * and to a batch.
+ */
 #define BY_LIBRARY (TD_HAS(STEPS) | TD_HAS(DUTY) | OF_SERVICES)
-/* Those that a client has after it has called tandem_service(), and tandem_batch(). */
+/* The abilities of a client that has called tandem_service() and tandem_batch(). */
 #define OF_SERVICES (TD_HAS(SERVICE) | TD_HAS(BATCH))
-/* It ends processes itself, and has `tandem run` start a job again (execute/endings.c). */
+/*
+ * The abilities of the daemon: it ends processes itself, and has `tandem run` start a job again
+ * (execute/endings.c).
+ */
 #define BY_DAEMON (TD_HAS(EVICTION) | TD_HAS(RESTART))
 
-/* And tells what its program uses of a GPU, unless the meter is off. */
+/* The abilities of a library whose meter is on: it reports what its program uses of a GPU. */
 #define BY_METER (TD_HAS(SM_ACTIVITY) | TD_HAS(CORES))
 
-/* TD_HAS bit of each figure of NVML. */
+/* The TD_HAS bit of each figure of NVML. */
 static const struct {
 	uint32_t known, has;
 } figures[] = {
@@ -44,7 +50,7 @@ static uint32_t figures_of_gpus(const struct td_node *node)
 	return has;
 }
 
-/* Unless each GPU whose driver has said anything of it has said no. */
+/* Returns false only if each GPU whose driver has reported on host memory cannot map it. */
 static bool has_host_memory(const struct td_node *node)
 {
 	bool said_no = false;
@@ -58,9 +64,9 @@ static bool has_host_memory(const struct td_node *node)
 }
 
 /*
- * Translates the abilities of a supervisor (TD_SUPERVISOR_*) into those of policies. They are about
- * its own job. The node has none for them: anybody may connect as a supervisor and say anything,
- * and who decides for all must not depend on that.
+ * Translates the abilities of a supervisor (TD_SUPERVISOR_*) into those of policies. They apply to
+ * its own job only. The node gets no ability from them: any user may connect as a supervisor and
+ * claim anything, and the policy for all users must not depend on that.
  */
 static uint32_t by_supervisor(uint32_t can)
 {
@@ -68,7 +74,9 @@ static uint32_t by_supervisor(uint32_t can)
 	       (can & TD_SUPERVISOR_SHADOWS ? TD_HAS(SHADOW) : 0);
 }
 
-/* Without NVML nobody tells of Xid errors. */
+/*
+ * Returns whether the health of the GPU is known. Without NVML there are no reports of Xid errors.
+ */
 static bool has_health(
 	const struct td_node *node, const struct td_nvml_gpu *listed, struct td_mps_seen *ret)
 {
@@ -76,7 +84,7 @@ static bool has_health(
 	return !listed->lost && node->io.mps && node->io.mps(node->io.arg, listed->uuid, ret);
 }
 
-/* One GPU is enough: each has a bit of its own in the view. */
+/* One GPU with MPS is enough: the view has a bit for each GPU. */
 static uint32_t by_mps(const struct td_node *node)
 {
 	struct td_mps_seen seen;
@@ -162,8 +170,9 @@ static void show_health(
 }
 
 /*
- * The clock of a GPU that has nothing to do says nothing of its load, or of its health. It counts
- * as the highest one, from which a mean falls slowly: the clock rises a moment after work has come.
+ * Returns whether the GPU's clock is that of an idle GPU. Such a clock says nothing of its load or
+ * health, so it is shown as the highest one. A policy's mean then falls slowly, since the clock
+ * rises only a moment after work has come.
  */
 static bool has_idle_clock(const struct td_nvml_gpu *listed)
 {

@@ -26,7 +26,7 @@ static void open_if_ready(struct td_node *node, struct td_process *process)
 	node->io.gate(process->peer, 0, &(struct td_pacing){0});
 }
 
-/* Its memory there has come back, or cannot come back. */
+/* The process's memory in this slot has come back to the device, or cannot. */
 static int filled(struct td_node *node, struct td_process *process, uint32_t slot)
 {
 	if (slot >= TD_SLOT_MAX)
@@ -36,7 +36,10 @@ static int filled(struct td_node *node, struct td_process *process, uint32_t slo
 	return 0;
 }
 
-/* Waits for its READY: memory that can move may not be on the device. */
+/*
+ * Sends a GRANT. The gate then waits for READY, since memory that can move may not be on the
+ * device.
+ */
 static void grant(struct td_node *node, struct td_process *process, uint32_t slot, uint32_t ticket,
 	enum td_answer verdict)
 {
@@ -58,7 +61,7 @@ static int answer_let_go(
 	struct td_node *node, struct td_process *process, const struct td_msg_ask *ask)
 {
 	if (ask->slot == TD_SLOT_HOST)
-		return 0; /* it has no bound */
+		return 0; /* there is no bound on host memory */
 	if (ask->slot > TD_SLOT_MAX)
 		return -EPROTO;
 	grant(node, process, ask->slot, ask->ticket, TD_ANSWER_OK);
@@ -80,7 +83,7 @@ static int accept(
 	return 0;
 }
 
-/* A process is shared on all its GPUs or on none. */
+/* Lets the process run as without tandem, on all of its GPUs: it cannot be shared on some only. */
 void td_node_let_go(struct td_node *node, struct td_process *process, const uint8_t *uuid,
 	const struct td_err *why, uint64_t now_ns)
 {
@@ -104,8 +107,8 @@ void td_node_let_go(struct td_node *node, struct td_process *process, const uint
 }
 
 /*
- * Its gate would never open: only processes with a GPU of this daemon have gates. A process that
- * has one goes on taking part with it.
+ * Handles UNGOVERNED. Only processes with a GPU of this daemon have gates, so the gate of another
+ * process would never open. A process that uses one of our GPUs goes on taking part with it.
  */
 int td_node_ungoverned(struct td_node *node, struct td_process *process,
 	const struct td_msg_ungoverned *msg, uint64_t now_ns)
@@ -137,7 +140,7 @@ bool td_node_may_have(struct td_node *node, const uint8_t *uuid)
 
 	td_list_for_each (it, &node->clients)
 		if (!memcmp(node->gpus[td_client_at(it)->gpu].uuid, uuid, 16))
-			return true; /* ours already */
+			return true; /* one of our clients uses it already */
 	if (!node->io.claim)
 		return true;
 	if (node->io.claim(node->io.arg, uuid, NULL))
@@ -146,7 +149,7 @@ bool td_node_may_have(struct td_node *node, const uint8_t *uuid)
 	return true;
 }
 
-/* Could it be shared by now? Then it is to come anew. */
+/* Returns whether the process could be shared by now. Then it is to connect again. */
 static bool may_come_back(struct td_node *node, const struct td_process *process)
 {
 	if (process->stays_foreign ||
@@ -165,6 +168,6 @@ int td_node_foreign_message(
 	case TD_MSG_TYPE_ready: return filled(node, process, msg->ready.slot);
 	case TD_MSG_TYPE_failed: return filled(node, process, msg->failed.slot);
 	case TD_MSG_TYPE_used: return may_come_back(node, process) ? -ECONNRESET : 0;
-	default: return 0; /* what it reports concerns nobody */
+	default: return 0; /* other reports of a foreign process are ignored */
 	}
 }

@@ -1,4 +1,4 @@
-/* See gpus.h. The list is in the order of NVML's indices. */
+/* This file implements gpus.h. The list is sorted by NVML's index. */
 #include "daemon/node/gpus.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ static void insert(struct td_node *node, const struct td_nvml_gpu *gpu)
 	for (; at && node->listed[at - 1].index > gpu->index; at--)
 		node->listed[at] = node->listed[at - 1];
 	node->listed[at] = *gpu;
-	node->listed[at].lost = false; /* yet */
+	node->listed[at].lost = false; /* the caller may set it again */
 	node->listed_count++;
 }
 
@@ -50,7 +50,10 @@ static void lose(struct td_node *node, struct td_nvml_gpu *gpu, uint64_t now_ns)
 	gpu->known = 0;
 }
 
-/* This also covers two GPUs whose indices NVML has exchanged. */
+/*
+ * Updates one GPU of the list. Removing it first also covers two GPUs that have swapped their
+ * indices.
+ */
 static void update(struct td_node *node, const struct td_nvml_gpu *gpu)
 {
 	struct td_nvml_gpu *known = find_listed(node, gpu->uuid);
@@ -67,7 +70,7 @@ static void update(struct td_node *node, const struct td_nvml_gpu *gpu)
 		insert(node, gpu);
 	known = find_listed(node, gpu->uuid);
 	if (!known)
-		return; /* more than there is room for */
+		return; /* the list is full */
 	*known = *gpu;
 	known->lost = was_lost;
 }
@@ -95,14 +98,17 @@ void td_gpus_seen(
 		td_gpus_changed(node, i);
 }
 
-/* -- the table -- */
+/* -- the table of GPUs that jobs use -- */
 
-/* No GPU has that much: who says more is taken to have this. */
+/* The bound on a size that a client reports: no GPU has more memory than this (1 TiB). */
 #define TOTAL_MAX (1ull << 40)
-/* At most this part of the memory that NVML reports is the driver's own. */
+/* The driver keeps at most this fraction (1/16) of the memory that NVML reports. */
 #define DRIVERS_PART 16
 
-/* Finds a GPU that programs can use. A GPU divided by MIG has parts with other UUIDs and sizes. */
+/*
+ * Returns the GPU if programs can use it as a whole. The parts of a GPU divided by MIG have other
+ * UUIDs and sizes.
+ */
 static const struct td_nvml_gpu *find_usable(const struct td_node *node, const uint8_t *uuid)
 {
 	const struct td_nvml_gpu *listed = td_gpus_find(node, uuid);
@@ -110,7 +116,7 @@ static const struct td_nvml_gpu *find_usable(const struct td_node *node, const u
 	return listed && !listed->mig && listed->total_bytes ? listed : NULL;
 }
 
-/* TD_GPU_MAX: it is not in the table. */
+/* Returns the GPU's index in the table; TD_GPU_MAX if it is not there. */
 static uint32_t index_of(const struct td_node *node, const uint8_t *uuid)
 {
 	for (uint32_t i = 0; i < node->gpu_count; i++)
@@ -119,7 +125,7 @@ static uint32_t index_of(const struct td_node *node, const uint8_t *uuid)
 	return TD_GPU_MAX;
 }
 
-/* The size by what its clients and NVML say. */
+/* Returns the GPU's size from what its clients and NVML report. */
 static uint64_t total_bytes(const struct td_node *node, const uint8_t *uuid, uint64_t said_bytes)
 {
 	const struct td_nvml_gpu *listed = find_usable(node, uuid);
@@ -177,8 +183,8 @@ void td_gpus_changed(struct td_node *node, uint32_t index)
 }
 
 /*
- * Counts the GPUs that NVML does not list, and the user's among them. Returns the free places less
- * those reserved for GPUs that NVML lists.
+ * Returns the free places of the table, less those kept for GPUs that NVML lists. *ret_users is how
+ * many of the GPUs that NVML does not list the user has brought.
  */
 static uint32_t count_places(const struct td_node *node, uid_t uid, uint32_t *ret_users)
 {
@@ -255,7 +261,7 @@ void td_gpus_take_listed(struct td_node *node)
 	}
 }
 
-/* How long the answer whether another daemon has a GPU is taken to hold. */
+/* How long the answer to "does another daemon have this GPU" stays valid. */
 #define SHUT_NS (1000 * 1000000ull)
 
 bool td_gpus_are_shut(struct td_node *node, uint32_t index, uint64_t now_ns)
@@ -292,7 +298,7 @@ uint32_t td_gpus_come(
 	return place;
 }
 
-/* -- numbers -- */
+/* -- the numbers of GPUs -- */
 
 uint32_t td_gpu_number(const struct td_node *node, uint32_t index)
 {

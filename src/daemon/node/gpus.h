@@ -2,14 +2,14 @@
  * The GPUs of the machine: NVML's last report, the table of GPUs that jobs use, and the numbers by
  * which people know them.
  *
- * A GPU's number is its index in NVML, as in nvidia-smi. GPUs that NVML does not list (without
+ * A GPU's number is its index in NVML, as in nvidia-smi. GPUs that NVML does not list (all without
  * NVML, or parts of a GPU) get the next numbers, in the order of their first use. Internally, GPUs
- * have the indices of td_node.gpus, which nobody sees.
+ * have the indices of td_node.gpus, which are never shown.
  *
- * The table has TD_GPU_MAX places (docs/decisions/0018). A GPU that NVML lists keeps its place.
- * Another one, known only from programs, loses it with its last client, so that nobody fills the
- * table with GPUs that do not exist. A place is kept free for each GPU that NVML lists. Of the last
- * TD_GPU_PLACES_KEPT places, no user gets more than that number.
+ * The table has TD_GPU_MAX places (docs/decisions/0018). A GPU that NVML lists keeps its place. A
+ * GPU that only programs have named loses it with its last client, so that nobody can fill the
+ * table with GPUs that do not exist. A place is kept free for each GPU that NVML lists. The last
+ * TD_GPU_PLACES_KEPT free places are only for users who have fewer GPUs in the table than that.
  *
  * A GPU's size is the largest that its clients' drivers report, because a smaller one would take
  * memory from others. It is at most NVML's figure, and not much less.
@@ -26,7 +26,9 @@ struct td_err;
 struct td_msg_attach;
 struct td_node;
 
-/* This many places in the table are for users who have fewer GPUs than that. */
+/*
+ * The last free places of the table, this many, are for users who have fewer GPUs in it than that.
+ */
 #define TD_GPU_PLACES_KEPT 8
 
 /*
@@ -44,23 +46,25 @@ uint32_t td_gpus_come(
 	struct td_node *node, uid_t uid, const struct td_msg_attach *msg, struct td_err *err);
 /* Takes all GPUs into the table that NVML lists, for a policy that moves jobs to idle ones. */
 void td_gpus_take_listed(struct td_node *node);
-/* Can no job be moved to that GPU? It is lost, divided, or another daemon's. */
+/*
+ * Returns whether no job can be moved to that GPU: it is lost, divided by MIG, or another daemon's.
+ */
 bool td_gpus_are_shut(struct td_node *node, uint32_t index, uint64_t now_ns);
-/* Would it find a place? */
+/* Returns whether the user's GPU is in the table or would find a place there. */
 bool td_gpus_have_place(const struct td_node *node, uid_t uid, const uint8_t *uuid);
 /*
- * Counts the GPUs that programs can use, by NVML or, where it lists none, by the programs. At least
- * one.
+ * Returns the number of GPUs that programs can use: by NVML, or, where NVML lists none, by the
+ * programs. The result is at least 1.
  */
 uint32_t td_gpus_count(const struct td_node *node);
 
-/* A client has come to it, or left it, or has not come after all. */
+/* Updates the GPU after a client has come to it, has left it, or could not attach after all. */
 void td_gpus_changed(struct td_node *node, uint32_t index);
 
-/* NULL: NVML does not know of it. */
+/* Returns the GPU in NVML's report, or NULL if it is not listed. */
 const struct td_nvml_gpu *td_gpus_find(const struct td_node *node, const uint8_t *uuid);
 
-/* TD_GPU_ANY yields itself. */
+/* Returns the number of the GPU with that index. TD_GPU_ANY yields itself. */
 uint32_t td_gpu_number(const struct td_node *node, uint32_t index);
-/* TD_GPU_ANY: it has none yet. */
+/* Returns the number of the GPU with that UUID, or TD_GPU_ANY if it has none yet. */
 uint32_t td_gpu_number_of(const struct td_node *node, const uint8_t *uuid);

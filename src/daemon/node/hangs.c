@@ -1,4 +1,4 @@
-/* See hangs.h. */
+/* This file implements hangs.h. */
 #include "daemon/node/hangs.h"
 
 #include <stdio.h>
@@ -7,12 +7,15 @@
 #include "daemon/model/node.h"
 #include "daemon/node/gpus.h"
 
-/* The log tells of it at the same time, as far as the clock of who reads it goes. */
+/*
+ * An Xid is judged only when it is this old. By then the kernel log, which names the Xid's process,
+ * has been read too.
+ */
 #define XID_PID_NS 100000000ull
 
 /*
- * The server of a GPU serves one user. What another one's programs say of it is not believed, once
- * it is known whose it is.
+ * Returns whether the client's reports on the GPU's MPS server are believed. A server serves one
+ * user, so once its user is known, other users' programs are not believed.
  */
 static bool is_served(const struct td_gpu *gpu, const struct td_client *client)
 {

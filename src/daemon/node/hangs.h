@@ -1,6 +1,6 @@
 /*
- * The daemon finds a hung MPS server (model/hang.h) by clients that have died with work in flight,
- * and by clients whose work has stopped ending.
+ * The daemon suspects that an MPS server hangs (model/hang.h) when clients died with work in
+ * flight, or when the work of clients has stopped ending.
  */
 #pragma once
 
@@ -15,23 +15,29 @@ struct td_node;
 struct td_nvml_gpu;
 struct td_process;
 
-/* LEFT. One that cannot drain in time is let go of by the server, and then says so again. */
+/*
+ * Handles LEFT. A process that cannot drain in time has the server end its contexts, and then sends
+ * LEFT again.
+ */
 void td_hangs_left(
 	const struct td_node *node, struct td_process *process, const struct td_msg_left *msg);
-/* Has the server of a client of MPS end its contexts. After that it may be killed. */
+/* Has the MPS server end the contexts of this client. After that the client may be killed. */
 void td_hangs_let_go(const struct td_node *node, const struct td_client *client);
-/* The process is gone; its clients are there still. */
+/* Handles the end of a process; its clients still exist. */
 void td_hangs_gone(struct td_node *node, const struct td_process *process, uint64_t now_ns);
 
-/* Tells whose the last Xid of the GPU is. server: the pid of the MPS server, 0: none is known. */
+/*
+ * Returns which program the GPU's last Xid belongs to. server is the pid of the MPS server; 0:
+ * unknown.
+ */
 enum td_xid_of td_hangs_xid_of(
 	const struct td_node *node, const struct td_nvml_gpu *listed, pid_t server);
 /*
- * Looks at the last Xid of a GPU of the table. One that ends programs, and of which nobody tells
- * whose it is, makes MPS suspect. server_ns: when the server was started.
+ * Checks the last Xid of a GPU of the table. If it is of a kind that ends programs, and no program
+ * is known as its cause, MPS becomes suspect. server_ns is when the server was started.
  */
 void td_hangs_xid(
 	struct td_node *node, uint32_t index, pid_t server, uint64_t server_ns, uint64_t now_ns);
 
-/* Looks at what the clients have launched, and at what has ended. */
+/* Compares the clients' launches with the work that has ended. */
 void td_hangs_look(struct td_node *node, uint64_t now_ns);

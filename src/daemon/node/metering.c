@@ -1,9 +1,11 @@
-/* See metering.h. */
+/* This file implements metering.h. */
 #include "daemon/node/metering.h"
 
 #include "daemon/model/node.h"
 
-/* Under MPS the SMs that a program needs decide what others beside it get. */
+/*
+ * Returns whether MPS is on for a GPU. Then the SMs that one program needs decide what others get.
+ */
 static bool has_mps(const struct td_node *node)
 {
 	for (uint32_t i = 0; i < node->gpu_count; i++)
@@ -22,7 +24,7 @@ bool td_metering_is_wanted(const struct td_node *node)
 	return node->policy->needs & (TD_HAS(SM_ACTIVITY) | TD_HAS(CORES)) || has_mps(node);
 }
 
-/* As the gate page tells it. */
+/* Returns whether the gate page tells the process to measure its work. */
 static bool is_measured(const struct td_node *node, const struct td_process *process)
 {
 	return process->meter && (td_metering_is_wanted(node) || process->pacing.duty_ppm ||
@@ -30,8 +32,8 @@ static bool is_measured(const struct td_node *node, const struct td_process *pro
 }
 
 /*
- * A program that was started with a share of the SMs sees that many of them, and its library
- * measures parts of those.
+ * Converts a client's time to the whole GPU's. A program that was started with a share of the SMs
+ * sees only these, and its library measures relative to them.
  */
 static uint64_t of_gpu_ns(const struct td_node *node, const struct td_client *client, uint64_t ns)
 {
@@ -112,7 +114,7 @@ bool td_metering_of_gpu(const struct td_node *node, uint32_t gpu, uint32_t *ret_
 
 		if (client->gpu != gpu || client->process->phase == TD_PHASE_CLOSED)
 			continue;
-		/* It has just come, and its first window is not over. */
+		/* The client has just come, so its first window is not over. */
 		if (!client->activity.known && client->activity.read_ns)
 			continue;
 		if (!client->activity.known)

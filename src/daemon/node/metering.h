@@ -1,5 +1,5 @@
 /*
- * The meter of the programs (model/activity.h): whether it is on, and what it says to policies and
+ * The meter of the programs (model/activity.h): whether it is on, and its figures for policies and
  * people.
  */
 #pragma once
@@ -10,7 +10,7 @@
 struct td_client;
 struct td_node;
 
-/* Are programs measured that have neither a duty nor a window? By the option `meter`. */
+/* Returns whether programs without a duty and a window are measured too, by the option `meter`. */
 bool td_metering_is_wanted(const struct td_node *node);
 
 /* Reads the meter of a client, if it is measured. */
@@ -31,15 +31,15 @@ void td_metering_arrive(const struct td_node *node, struct td_client *client);
  */
 void td_metering_gather(struct td_node *node);
 
-/* A rate of the client, in proportion. */
+/* Returns a rate of the client, reduced in proportion. */
 uint32_t td_metering_ppm(const struct td_node *node, const struct td_client *client, uint32_t ppm);
 
-/* The same for a policy's view, where 0 is "not known": at least 1 once it is known. */
+/* The same for a policy's view, where 0 means "unknown": a known rate is at least 1. */
 uint32_t td_metering_shown_ppm(
 	const struct td_node *node, const struct td_client *client, uint32_t ppm);
 
 /*
- * The SM activity of a GPU: the sum of its clients'. Returns false where a client that runs is not
- * measured, or nobody is there.
+ * Computes the SM activity of a GPU as the sum of its clients'. Returns false if a client that runs
+ * is not measured, or if the GPU has no clients.
  */
 bool td_metering_of_gpu(const struct td_node *node, uint32_t gpu, uint32_t *ret_ppm);

@@ -1,6 +1,6 @@
 /*
- * Events of the node's life: processes come and go, attach to GPUs, report memory, ask for GPUs and
- * fall idle. execute.c carries the plan out.
+ * The events in a node's life: processes connect and leave, attach to GPUs, report memory, ask for
+ * GPUs and fall idle. execute.c carries the plan out.
  */
 #include "daemon/model/node.h"
 
@@ -25,11 +25,11 @@
 #include "daemon/node/place.h"
 #include "proto/words.h"
 
-/* CUDA_ERROR_UNKNOWN */
+/* The value of CUDA_ERROR_UNKNOWN. */
 #define UNKNOWN_ERROR 999
-/* The most invalid settings that one process may report. */
+/* One process may report at most this many invalid settings. */
 #define COMPLAINTS_MAX 16
-/* A process may have run before it came to this daemon. */
+/* A process may have run for this long before it came to this daemon. */
 #define STEP_BEFORE_MAX_NS (24 * 3600 * TD_NS_PER_S)
 
 static void report_profile(void *arg, const char *sentence)
@@ -72,7 +72,7 @@ static void free_client(struct td_node *node, struct td_client *client)
 {
 	uint32_t gpu = client->gpu;
 
-	/* The slot may come again. */
+	/* Another client of the process may use the slot later. */
 	if (client->others_bytes)
 		node->io.others(client->process->peer, client->slot, 0);
 	td_list_remove(&client->of_node);
@@ -145,7 +145,7 @@ struct td_process *td_node_hello(struct td_node *node, void *peer, pid_t pid, ui
 	process->pid = pid;
 	process->uid = uid;
 	snprintf(process->name, sizeof(process->name), "%.63s", hello->name);
-	(void)td_printable(process->name); /* others' terminals show it */
+	(void)td_printable(process->name); /* the name is shown on other users' terminals */
 	process->can = hello->can;
 	process->backend = hello->backend < TD_BACKEND_N ? hello->backend : TD_BACKEND_PLAIN;
 	process->started_ns = process->phase_since_ns = process->wants_since_ns =
@@ -179,7 +179,10 @@ static struct td_client *client_of_slot(const struct td_process *process, uint32
 	return NULL;
 }
 
-/* A program that finds no place runs as without tandem: it would come again and again, and wait. */
+/*
+ * Lets a program that finds no place run as without tandem. Otherwise it would connect and wait
+ * again and again.
+ */
 static int let_go_with(struct td_node *node, struct td_process *process,
 	const struct td_msg_attach *msg, const struct td_err *why, uint64_t now_ns)
 {
@@ -188,7 +191,10 @@ static int let_go_with(struct td_node *node, struct td_process *process,
 		node, process, &(struct td_msg){TD_MSG_TYPE_attach, {.attach = *msg}});
 }
 
-/* The index of its GPU, which is ours by then; TD_GPU_MAX with a sentence: it cannot be shared. */
+/*
+ * Returns the index of the process's GPU, which this daemon has claimed by then. Returns TD_GPU_MAX
+ * with a sentence in err if it cannot be shared.
+ */
 static uint32_t take_gpu(struct td_node *node, const struct td_process *process,
 	const struct td_msg_attach *msg, struct td_err *err)
 {
@@ -311,7 +317,7 @@ static void idle(struct td_node *node, struct td_process *process, const struct 
 	if (!process->wants)
 		return;
 	process->wants = false;
-	/* The report cannot come from the future, nor from before the turn. */
+	/* The reported time must not be in the future, and not before the turn. */
 	process->idle_since_ns = msg->since_ns < now_ns ? msg->since_ns : now_ns;
 	if (process->idle_since_ns < process->phase_since_ns)
 		process->idle_since_ns = process->phase_since_ns;
@@ -340,7 +346,7 @@ static int drained(struct td_node *node, struct td_process *process,
 
 	process->launches = msg->launches;
 	/*
-	 * The gate was opened meanwhile, and perhaps closed again. Older clients do not say which
+	 * The gate was opened since, and perhaps closed again. Older clients do not say which
 	 * closing they acknowledge.
 	 */
 	if (process->phase != TD_PHASE_DRAINING || (msg->word && msg->word != process->word))
@@ -360,9 +366,9 @@ static int drained(struct td_node *node, struct td_process *process,
 }
 
 /*
- * The process came with work in flight, and its gate was closed before anything was known of that.
- * Its memory cannot move until it has drained. So it gets another word and tries again, and is not
- * let go.
+ * Closes the gate again under a new word. The process came with work in flight, and its gate was
+ * closed before that was known. Its memory cannot move until it has drained, so it must try again
+ * and cannot be let go.
  */
 static void close_anew(struct td_node *node, struct td_process *process)
 {
@@ -370,7 +376,10 @@ static void close_anew(struct td_node *node, struct td_process *process)
 	node->io.gate(process->peer, process->word, &process->pacing);
 }
 
-/* Reopened for as long again as it was given; the policy will ask again. */
+/*
+ * The process cannot drain. Opens its gate for one more drain deadline; the policy will close it
+ * again.
+ */
 static void stuck(struct td_node *node, struct td_process *process, uint64_t now_ns)
 {
 	struct td_list *it;
@@ -390,7 +399,10 @@ static void stuck(struct td_node *node, struct td_process *process, uint64_t now
 	process->pacing = (struct td_pacing){0};
 	node->io.gate(process->peer, 0, &(struct td_pacing){0});
 	td_quota_gather(node);
-	/* The GRANT of the closing could be acknowledged by who has drained alone. */
+	/*
+	 * Only a drained process could acknowledge the GRANT that closed the gate, so a new one is
+	 * sent.
+	 */
 	td_list_for_each (it, &process->clients) {
 		struct td_client *client = td_container_of(it, struct td_client, of_process);
 
@@ -421,7 +433,10 @@ static int shortage(struct td_node *node, struct td_process *process,
 	return 0;
 }
 
-/* The one on a GPU that the program is coming to, or has left, does not count. */
+/*
+ * Returns the error of a failed context if all contexts have failed, else 0. A client that is set
+ * aside for a move does not count.
+ */
 static uint32_t all_failed(const struct td_process *process)
 {
 	uint32_t result = 0;
@@ -451,13 +466,13 @@ static void let_go(struct td_node *node, struct td_process *process, uint64_t no
 }
 
 /*
- * A context has failed. Behind a gate the process would wait for memory that cannot come back, and
- * never see its error; so no plan covers it until it has a new context. Its memory on the device
- * stays charged; unused promises are taken back.
+ * Handles the failure of a context. Behind a closed gate the process would wait for memory that
+ * cannot come back, and never see its error. So plans leave the client out until it has a new
+ * context. Its memory on the device stays charged; unused promises are taken back.
  *
- * The gate is the whole process's, and its kernels on other GPUs would find their memory gone. So
- * the process is let go only when it has no healthy context left. Until then it takes its turns for
- * the healthy ones.
+ * A process has one gate, and its kernels on other GPUs would find their memory gone if the gate
+ * opened now. So the process is let go only when it has no healthy context left. Until then it
+ * takes its turns for the healthy ones.
  */
 static int failed(struct td_node *node, struct td_process *process, const struct td_msg_failed *msg,
 	uint64_t now_ns)
@@ -483,8 +498,8 @@ static int failed(struct td_node *node, struct td_process *process, const struct
 }
 
 /*
- * Impossible reports are not accepted: a step that began in the future, or one longer than the
- * process is old.
+ * Takes a report of a step. Refuses impossible reports: a step that began in the future, or one
+ * that is longer than the process's age.
  */
 static void note_step(struct td_process *process, const struct td_msg_step *msg, uint64_t now_ns)
 {
@@ -512,13 +527,15 @@ static int detach(struct td_node *node, struct td_process *process, uint32_t slo
 	if (!client)
 		return -EPROTO;
 	drop_client(node, client);
-	/* The one that it was still waiting for? */
+	/* If the process waited only for this client, it can be let go now. */
 	if (!process->failed && !td_list_empty(&process->clients) && all_failed(process))
 		let_go(node, process, now_ns);
 	return 0;
 }
 
-/* An invalid setting counts as not given, and the library prints nothing. This event shows it. */
+/*
+ * Records an event for an invalid setting. The setting is ignored, and the library prints nothing.
+ */
 static void rejected(
 	struct td_node *node, struct td_process *process, const char *setting, uint64_t now_ns)
 {

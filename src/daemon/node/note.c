@@ -1,4 +1,4 @@
-/* Events, with the names of those that they are about. */
+/* Makes events, with the names of the processes and jobs that they are about. */
 #include <stdio.h>
 #include <time.h>
 

@@ -2,7 +2,7 @@
 #include "daemon/model/node.h"
 #include "daemon/model/pool.h"
 
-/* Only root and the daemon's owner get these last clients. */
+/* This many clients are kept for root and the daemon's owner. */
 #define CLIENTS_RESERVED 64
 
 bool td_node_is_owner(const struct td_node *node, uid_t uid)

@@ -1,4 +1,4 @@
-/* See place.h. */
+/* This file implements place.h. */
 #include "daemon/node/place.h"
 
 #include <errno.h>
@@ -11,16 +11,19 @@
 #include "daemon/node/gpus.h"
 #include "policy/algo/control/balance.h"
 
-/* A candidate as td_balance_start sees it. */
+/* A candidate GPU as td_balance_start() sees it. */
 struct spot {
 	uint32_t candidate;
 	double core,
-		/* Load of the GPU; memory counts what the newcomer needs here beyond `need`. */
+		/*
+		 * The load of the GPU. memory also counts what the newcomer needs here beyond
+		 * `need`.
+		 */
 		memory;
 	bool usable;
 };
 
-/* Among the GPUs that jobs use or have used; TD_GPU_MAX: none has. */
+/* Returns the GPU's index among those that jobs use or have used; TD_GPU_MAX: not one of them. */
 static uint32_t index_of(const struct td_node *node, const uint8_t *uuid)
 {
 	for (uint32_t i = 0; i < node->gpu_count; i++)
@@ -29,7 +32,10 @@ static uint32_t index_of(const struct td_node *node, const uint8_t *uuid)
 	return TD_GPU_MAX;
 }
 
-/* A GPU that no job has used yet is known only from NVML. One that neither knows has no size. */
+/*
+ * Returns what is known of the GPU. One that no job has used yet is known only from NVML. If NVML
+ * does not list it either, its size is 0.
+ */
 static struct td_gpu gpu_of(const struct td_node *node, const uint8_t *uuid)
 {
 	const struct td_nvml_gpu *listed = td_gpus_find(node, uuid);
@@ -51,8 +57,8 @@ static bool is_placed_on(const struct td_job *job, const uint8_t *uuid)
 }
 
 /*
- * By what its clients there demand of the cores, where all of them are measured (DCUDA III-C4);
- * else a client counts as one that needs all of its duty.
+ * Returns the load that the job puts on the cores of a GPU: what its clients there demand, if all
+ * of them are measured (DCUDA III-C4). Otherwise each client counts as if it used all of its duty.
  */
 static double core_of(
 	const struct td_node *node, const struct td_job *job, uint32_t index, uint32_t clients)
@@ -76,8 +82,9 @@ static double core_of(
 }
 
 /*
- * Adds what a job has, or may have, on the GPU with that index (TD_GPU_MAX: no job has used it).
- * Nothing if the job has no process there and is not placed there.
+ * Adds the load and the memory that the job has, or may have, on the GPU with that index
+ * (TD_GPU_MAX: no job has used the GPU). Adds nothing if the job has no process there and is not
+ * placed there.
  */
 static void add_job(const struct td_node *node, const struct td_job *job, const uint8_t *uuid,
 	uint32_t index, const struct td_gpu *gpu, double *core, uint64_t *bytes)
@@ -125,8 +132,8 @@ static struct spot measure_gpu(const struct td_node *node, const struct td_job *
 }
 
 /*
- * `need` counts as the newcomer's on every GPU; what it needs more on a smaller GPU counts as load
- * there.
+ * Returns the smallest need over the candidates, which counts as the newcomer's on every GPU. What
+ * it needs beyond that on one GPU is added to the load there.
  */
 static double level(struct spot *spots, double *needs, uint32_t count)
 {
@@ -162,7 +169,7 @@ static uint32_t list_spots(struct td_node *node, const struct td_process *proces
 	return n;
 }
 
-/* A bit per candidate. */
+/* Chooses `wanted` GPUs. Returns one bit per candidate. */
 static uint64_t choose(struct td_node *node, const struct td_process *process, uint32_t wanted)
 {
 	struct td_balance_app apps[TD_GPU_MAX];
@@ -187,7 +194,7 @@ static uint64_t choose(struct td_node *node, const struct td_process *process, u
 	return chosen;
 }
 
-/* Goes by the order of the candidates, which is the user's. */
+/* Places the job on the chosen GPUs, in the order of the candidates, which is the user's. */
 static void place_job(
 	struct td_node *node, struct td_process *process, uint32_t wanted, uint64_t now_ns)
 {
@@ -200,7 +207,7 @@ static void place_job(
 			continue;
 		memcpy(job->placed[job->placed_count++], process->candidates[i], 16);
 		if (wanted == process->candidate_count)
-			continue; /* there was no choice */
+			continue; /* all candidates were wanted, so no choice is reported */
 		snprintf(detail, sizeof(detail), "one of %u that it may use",
 			process->candidate_count);
 		td_node_gpu_event(node, TD_EVENT_PLACED, process,

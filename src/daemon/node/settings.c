@@ -30,14 +30,17 @@ void td_job_tell(struct td_node *node, const struct td_job *job)
 	td_list_for_each (it, &job->members) {
 		const struct td_process *process = td_container_of(it, struct td_process, of_job);
 
-		/* The process repeats it to its next daemon. */
+		/* The process reports these settings to its next daemon. */
 		node->io.send(process->peer, &msg);
 		td_list_for_each (c, &process->clients)
 			td_capacity_tell(node, td_container_of(c, struct td_client, of_process));
 	}
 }
 
-/* A process that has not come to a GPU yet will be seen to. */
+/*
+ * Returns whether all clients of the process can keep memory on the host. A process that has not
+ * come to a GPU yet is checked later.
+ */
 static bool can_spill(const struct td_process *process)
 {
 	struct td_list *it;
@@ -48,7 +51,7 @@ static bool can_spill(const struct td_process *process)
 	return process->backend == TD_BACKEND_SWAP;
 }
 
-/* root may change everybody's */
+/* Root may change everybody's jobs. */
 static bool may_change(uid_t uid, const struct td_process *process)
 {
 	return !uid || uid == process->uid;
@@ -83,7 +86,7 @@ int td_node_check_job(const struct td_node *node, uid_t uid, const char *name, c
 	return td_tenant_check(node, &(struct td_tenant_change){uid, name, key, value}, err);
 }
 
-/* Changes all processes of that name that the user may change, or none. */
+/* Changes all processes of that name that the user may change; on an error none. */
 int td_node_set_job(struct td_node *node, uid_t uid, const char *name, const char *key,
 	const char *value, uint64_t now_ns, struct td_err *err)
 {

@@ -1,6 +1,4 @@
-/*
- * Memory that processes share with each other, as they report it. It is kept only to be shown.
- */
+/* Memory that processes share with each other, as they report it. It is only shown to users. */
 #include "daemon/node/shares.h"
 
 #include <errno.h>
@@ -51,7 +49,7 @@ static int shares(struct td_node *node, struct td_process *process, const struct
 	if (first)
 		td_node_event(node, TD_EVENT_SHARES, process, TD_GPU_ANY, now_ns, 0, 0,
 			"handles of its memory are for programs of its user that run under tandem");
-	/* No directory: there is one in a moment. */
+	/* UNREACHABLE_NOWHERE is not reported: the directory will exist in a moment. */
 	if (process->shares.unreachable > TD_UNREACHABLE_NOWHERE &&
 		!process->shares.was_unreachable) {
 		process->shares.was_unreachable = true;

@@ -1,8 +1,8 @@
-/* Why memory that processes share cannot be opened, as `tandem explain` and events say it. */
+/* Why memory that processes share cannot be opened, for `tandem explain` and events. */
 #pragma once
 
 #include <stdint.h>
 
-/* The rest of a sentence behind a colon. */
+/* Each returns the rest of a sentence, to be put behind a colon. */
 const char *td_shares_reason(unsigned denied);
 const char *td_shares_obstacle(unsigned unreachable);

@@ -1,4 +1,4 @@
-/* See stopped.h. */
+/* This file implements stopped.h. */
 #include "daemon/node/stopped.h"
 
 #include <stdio.h>
@@ -8,28 +8,28 @@
 #include "daemon/model/job.h"
 #include "daemon/model/node.h"
 
-/* A process is checked only after another one has waited this long, and no more often. */
+/* A process is checked only after another one has waited this long, and at most this often. */
 #define LOOK_NS (150 * TD_NS_PER_MS)
 /*
  * How often a stopped process is checked while nobody waits for it. It sends a message itself when
  * it goes on.
  */
 #define REST_NS TD_NS_PER_S
-/* A look reads a few files: so many processes at most are looked at in one step. */
+/* A check reads a few files, so at most this many processes are checked in one step. */
 #define LOOKS_MAX 32
-/* The rest of them a little later. */
+/* The other processes are checked this much later. */
 #define PAUSE_NS (20 * TD_NS_PER_MS)
 
 /*
- * At most this much of the time between two steps counts as time in which a process could be heard:
- * the daemon itself may have been stopped.
+ * At most this much of the time between two steps counts as time in which a process could have
+ * answered: the daemon itself may have been stopped.
  */
 #define HEARD_NS TD_NS_PER_S
 
-/* The processes that wait for a GPU. */
+/* The processes that wait for one GPU. */
 struct waiting {
 	unsigned count;
-	uint64_t since_ns; /* the first of them */
+	uint64_t since_ns; /* since when the first of them waits */
 };
 
 static struct td_client *client_at(struct td_list *it)
@@ -50,7 +50,7 @@ const char *td_stop_name(enum td_stop stop)
 	return names[stop];
 }
 
-/* Returns since when it has been waiting for that GPU; 0: it does not wait. */
+/* Returns since when the process has been waiting for that GPU; 0 if it does not wait. */
 static uint64_t waits_since_ns(const struct td_process *process, const struct td_client *client)
 {
 	if (process->stop.is || process->foreign || process->failed ||
@@ -82,7 +82,7 @@ static void gather(const struct td_node *node, struct waiting *waiting)
 
 /*
  * Returns since when another process has been waiting for a GPU on which this one has a turn or
- * memory; 0: none has.
+ * memory; 0 if none waits.
  */
 static uint64_t is_waited_for_ns(const struct td_process *process, const struct waiting *waiting)
 {
@@ -103,8 +103,8 @@ static uint64_t is_waited_for_ns(const struct td_process *process, const struct 
 }
 
 /*
- * Takes back unused promises. Whatever the process finds when it goes on, it uses no more than what
- * is left to it here.
+ * Takes back what the client was told and does not use. After this the process uses no more than
+ * the ceiling allows, even if it goes on at this moment.
  */
 static void take_back(struct td_node *node, struct td_client *client)
 {
@@ -118,11 +118,11 @@ static void take_back(struct td_node *node, struct td_client *client)
 	td_holding_take_back(&client->device, claim.device_bytes);
 	td_holding_take_back(&client->total, claim.all_bytes);
 	td_quota_gather(node);
-	/* The process's acknowledgement of this ends the state. */
+	/* The stopped state of the account ends when the process acknowledges this message. */
 	td_node_tell(node, client, client->device.told);
 }
 
-/* The client has reported for its last limit, and is bound by that limit now. */
+/* Removes the ceiling once the client has reported for its last limit and so is bound by it. */
 static void lift(struct td_node *node, struct td_client *client)
 {
 	static const struct td_ceiling none = {UINT64_MAX, UINT64_MAX};
@@ -175,7 +175,7 @@ static void go_on(struct td_node *node, struct td_process *process, uint64_t now
 	process->stop.is = TD_STOP_NONE;
 	td_node_event(node, TD_EVENT_CONTINUED, process, TD_GPU_ANY, now_ns,
 		now_ns - process->stop.since_ns, 0, NULL);
-	/* The time to drain starts here. */
+	/* A stopped process could not drain, so its time to drain starts now. */
 	if (process->phase == TD_PHASE_DRAINING)
 		process->drain_deadline_ns = now_ns + 2 * node->options.drain_deadline_ns;
 }
@@ -198,7 +198,7 @@ static void check_process(struct td_node *node, struct td_process *process, uint
 		mark_stopped(node, process, found, now_ns);
 }
 
-/* TD_NEVER: it need not be looked at. */
+/* Returns when to look at the process; TD_NEVER if that is not needed. */
 static uint64_t look_at_ns(const struct td_process *process, const struct waiting *waiting)
 {
 	const struct td_stop_watch *watch = &process->stop;
@@ -244,8 +244,8 @@ static uint64_t look_around(struct td_node *node, const struct waiting *waiting,
 }
 
 /*
- * For how long it has owed the acknowledgement of a GRANT; 0: it owes none. A drain has a deadline
- * of its own.
+ * Returns for how long the client has not acknowledged a GRANT; 0 if it has acknowledged all. The
+ * time of a drain does not count, since a drain has a deadline of its own.
  */
 static uint64_t note_debt(struct td_client *client, uint64_t elapsed_ns)
 {
@@ -314,8 +314,8 @@ static uint64_t look_at_all(struct td_node *node, uint64_t now_ns)
 		return TD_NEVER;
 	gather(node, waiting);
 	/*
-	 * Processes are checked in turn, from the one behind the last one checked, so that all are
-	 * reached.
+	 * The processes are checked in turn, starting behind the one that was checked last, so that
+	 * all are reached.
 	 */
 	wakeup = look_around(node, waiting, last, true, &looks, now_ns);
 	other = look_around(node, waiting, last, false, &looks, now_ns);

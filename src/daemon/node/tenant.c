@@ -1,6 +1,6 @@
 /*
- * Quotas of users; see tenant.h. A job's charge is stored with the job (0: not admitted), so that a
- * lowered quota affects only later jobs.
+ * Enforces the quotas of users; see tenant.h. A job's charge is stored with the job (0: not
+ * admitted), so that a lowered quota affects only later jobs.
  */
 #include "daemon/node/tenant.h"
 
@@ -25,9 +25,9 @@ static bool is_protected(const struct td_job_settings *settings)
 }
 
 /*
- * Returns the part of a GPU that the limit is, or the job's memory there if that is more: lowering
- * a limit takes nothing away, and so gives its user no room. A capacity of 0 is unknown; then only
- * a limit given as a share has a known part.
+ * Returns the part of a GPU that is charged: the memory limit, or the job's memory there if that is
+ * more. So lowering a limit below the memory in use gives the user no room. A capacity of 0 is
+ * unknown; then the part is known only for a limit that is given as a share.
  */
 static uint64_t part_ppm(
 	const struct td_job_settings *settings, uint64_t capacity_bytes, uint64_t demanded_bytes)
@@ -44,7 +44,7 @@ static uint64_t part_ppm(
 	return ppm ? ppm : 1;
 }
 
-/* The smallest GPU that is known here; 0: none is. */
+/* Returns the capacity of the smallest GPU known to this node; 0 if none is known. */
 static uint64_t smallest_bytes(const struct td_node *node)
 {
 	uint64_t least = UINT64_MAX;
@@ -68,7 +68,7 @@ static uint64_t charge_ppm(const struct td_node *node, const struct td_job *job,
 	if (!is_protected(settings))
 		return 0;
 	for (uint32_t i = 0; job && i < node->gpu_count; i++) {
-		if (!job->on[i].clients) /* at the last step */
+		if (!job->on[i].clients) /* as of the last step */
 			continue;
 		ppm += part_ppm(settings,
 			td_options_capacity(&node->options, node->gpus[i].total_bytes),
@@ -81,7 +81,7 @@ static uint64_t charge_ppm(const struct td_node *node, const struct td_job *job,
 	return ppm;
 }
 
-/* Sums up a user's admitted jobs, without one of them (NULL: all). */
+/* Returns the sum over the user's admitted jobs, without the job `beside` (NULL: over all). */
 static struct td_usage used_beside(
 	const struct td_node *node, uid_t uid, const struct td_job *beside)
 {
@@ -95,7 +95,7 @@ static struct td_usage used_beside(
 	return usage;
 }
 
-/* Returns how many users share the node, with `uid`, who may be yet to come. */
+/* Returns how many users share the node, counting `uid` even if he has no job yet. */
 static uint32_t count_users(const struct td_node *node, uid_t uid)
 {
 	return node->tenant_count + !td_tenants_find(node, uid);
@@ -124,7 +124,10 @@ static bool exceeds(const struct td_node *node, uid_t uid, const struct td_usage
 		       after->gpus_ppm > quota_gpus_ppm(node, uid, count_users(node, uid)));
 }
 
-/* Less memory helps nobody who has one job too many, and waiting nobody where none is allowed. */
+/*
+ * Sets the error with a next step that helps: less memory does not help a user with one job too
+ * many, and waiting does not help where no job is allowed.
+ */
 static int refuse(const struct td_node *node, uid_t uid, const struct td_usage *before,
 	const struct td_usage *after, struct td_err *err)
 {
@@ -228,13 +231,13 @@ bool td_tenant_has_a_chance(const struct td_node *node, const struct td_job *job
 	return !exceeds(node, job->uid, &none, &alone);
 }
 
-/* Does the job wait for an upgrade for which its user's whole quota would have room? */
+/* Returns whether the job waits for an upgrade that its user's whole quota would have room for. */
 static bool waits(const struct td_node *node, const struct td_job *job)
 {
 	return td_job_is_to_be_upgraded(job) && td_tenant_has_a_chance(node, job);
 }
 
-/* The first of the user's jobs that waits; NULL: none does. */
+/* Returns the first of the user's jobs that waits, or NULL. */
 static const struct td_job *first_waiting(const struct td_node *node, uid_t uid)
 {
 	struct td_list *it;
@@ -298,7 +301,10 @@ static bool is_newcomer(const struct td_job *job)
 	return !job->charged_ppm && !job->came_back;
 }
 
-/* Whoever looks at the jobs in their order has seen all that came before this one. */
+/*
+ * Returns whether the job may be admitted. The caller goes over the jobs in order of arrival, so
+ * tenant->waits is set if an earlier job of the user waits.
+ */
 static bool may_have(const struct td_node *node, const struct td_job *job, uint64_t ppm)
 {
 	if (ppm <= job->charged_ppm)
@@ -339,8 +345,8 @@ static void upgrade(struct td_node *node, struct td_job *job, uint64_t now_ns)
 }
 
 /*
- * Each pass goes over the jobs in order. For each user it notes whether one of his waiting jobs has
- * been passed.
+ * Begins a pass over the jobs, in order of arrival. tenant->waits is set in it when one of the
+ * user's waiting jobs has been passed.
  */
 static void begin_pass(const struct td_node *node)
 {
@@ -365,8 +371,9 @@ static void judge_all(struct td_node *node, bool newcomers, uint64_t now_ns)
 }
 
 /*
- * Another user has come, so each user's part is smaller. The user's latest jobs that are beyond the
- * part wait. A quota set by hand takes nothing from admitted jobs.
+ * Takes admission back from each user's latest jobs that exceed his part, which got smaller when
+ * another user came. They wait for an upgrade. Only for quota.gpus=auto: a quota set by hand takes
+ * nothing from admitted jobs.
  */
 static void step_down(struct td_node *node, uint64_t now_ns)
 {
@@ -390,7 +397,7 @@ static void step_down(struct td_node *node, uint64_t now_ns)
 	}
 }
 
-/* Admitted jobs come first, then waiting ones, then new ones. */
+/* Judges admitted jobs first, then waiting jobs, then new ones. */
 uint64_t td_tenant_step(struct td_node *node, uint64_t now_ns)
 {
 	bool is_auto = node->options.quota_gpus_ppm == TD_QUOTA_AUTO;

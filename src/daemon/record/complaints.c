@@ -1,4 +1,4 @@
-/* See complaints.h. */
+/* This file implements complaints.h. */
 #include "daemon/record/complaints.h"
 
 bool td_complaints_allow(

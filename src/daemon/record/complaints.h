@@ -1,4 +1,4 @@
-/* Limits how often something is logged: a token bucket, so that nobody fills the disk. */
+/* Limits how often something is logged, by a token bucket, so that a user cannot fill the disk. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,12 +10,14 @@
 #define TD_COMPLAINTS_BURST    10
 #define TD_COMPLAINTS_EVERY_NS (10 * TD_NS_PER_S)
 
-/* Zeros: a full bucket. */
+/* A zeroed struct is a full bucket. */
 struct td_complaints {
 	uint64_t full_ns; /* when the bucket is full again */
 	uint32_t suppressed;
 };
 
-/* True: log it, with the number suppressed since the last one. */
+/*
+ * Returns whether to log this complaint; if so, also how many were suppressed since the last one.
+ */
 bool td_complaints_allow(
 	struct td_complaints *complaints, uint64_t now_ns, uint32_t *ret_suppressed);

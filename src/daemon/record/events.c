@@ -1,9 +1,9 @@
 /*
- * Events by user; see events.h.
+ * Keeps the events of each user; see events.h.
  *
- * Users are in lists by how many records they have. A user who gets or loses a record goes to the
- * list beside, so the fullest list is known without a search: when its last user leaves it for the
- * one below, that one is the fullest.
+ * Users are in lists by how many records they have. A user who gets or loses a record moves to the
+ * neighbouring list. So the fullest list is known without a search: when its last user moves to the
+ * list below, that one becomes the fullest.
  */
 #include "daemon/record/events.h"
 
@@ -43,7 +43,7 @@ static void recount(struct td_events *events, struct td_event_user *user, uint32
 	user->count = count;
 	if (count > events->most)
 		events->most = count;
-	/* The only one with most of all has lost one. */
+	/* The user was the only one with the most records and has lost one. */
 	else if (td_list_empty(&events->by_count[events->most]))
 		events->most = count;
 }
@@ -69,7 +69,7 @@ static struct td_event_user *user_of(struct td_events *events, uint64_t key)
 	return user;
 }
 
-/* The place of the record that goes. */
+/* Removes the oldest record of a user with the most records, and returns its slot. */
 static struct td_event_slot *evict(struct td_events *events)
 {
 	struct td_event_user *user = td_container_of(

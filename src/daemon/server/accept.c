@@ -1,7 +1,7 @@
 /*
- * Who connects. The kernel keeps newcomers in one line, whoever they are, so one user's could delay
- * all others': those who wait are taken as they come, within a bound on time, and whoever has no
- * room is sent away at once.
+ * Accepts connections. The kernel keeps new connections of all users in one queue, so one user's
+ * could delay all others'. Therefore they are accepted in order, within a bound on time, and a
+ * connection for which there is no room is closed at once.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,17 +14,22 @@
 #include "daemon/model/procfs.h"
 #include "daemon/server/peer_internal.h"
 
-/* Each client costs a page and a descriptor; tools come and go. The last connections are root's. */
+/*
+ * The most connections. Each client costs a page and a descriptor; tools come and go. The last
+ * PEERS_RESERVED are for root and the daemon's owner.
+ */
 #define PEERS_MAX      (TD_CLIENT_MAX + 64)
 #define PEERS_RESERVED 64
-/* Descriptors of the daemon's own: its socket, timers, logs, locks of GPUs. */
+/* The daemon's own descriptors: its socket, timers, logs, and locks of GPUs. */
 #define OWN_DESCRIPTORS 48
-/* While descriptors are exhausted, this is how often it checks for free ones. */
+/* While descriptors are exhausted, the daemon checks this often whether one is free. */
 #define DEAF_NS (10 * TD_NS_PER_MS)
-/* Newcomers are taken for as long as those who are there are served (peer.c). */
+/*
+ * Connections are accepted for at most this long in a row, as long as messages are served (peer.c).
+ */
 #define TAKE_NS (2 * TD_NS_PER_MS)
 
-/* -1: not known. */
+/* Returns the user at the other end of the connection; (uid_t)-1 if that is unknown. */
 static uid_t uid_of(int fd)
 {
 	struct ucred credentials;
@@ -42,8 +47,8 @@ static bool has_spare(struct td_server *server)
 }
 
 /*
- * Descriptors have run out. One is kept for taking the newcomer and sending it away, who would else
- * be announced again and again.
+ * Accepts and closes a connection when descriptors have run out. One spare descriptor is kept for
+ * this. Otherwise epoll would report the same connection again and again.
  */
 static void turn_away(struct td_server *server)
 {
@@ -57,8 +62,8 @@ static void turn_away(struct td_server *server)
 }
 
 /*
- * The number of possible connections by the number of descriptors. A program needs a second one,
- * for its end.
+ * Returns the number of connections that the limit on descriptors allows. The connection of a
+ * program needs a second descriptor, which tells when the process ends.
  */
 struct td_pool td_accept_all(void)
 {
@@ -77,7 +82,8 @@ struct td_pool td_accept_all(void)
 }
 
 /*
- * Watching a process takes a second descriptor. Where descriptors are few, connections come first.
+ * Returns whether there are enough descriptors for a second one per program, which tells when the
+ * process ends. If not, connections are more important.
  */
 bool td_accept_can_watch(void)
 {
@@ -87,7 +93,9 @@ bool td_accept_can_watch(void)
 	       limit.rlim_cur >= OWN_DESCRIPTORS + 2 * PEERS_MAX;
 }
 
-/* A connection that is not closed yet counts as its user's. */
+/*
+ * Returns whether the user may have one more connection. One that is still being closed counts too.
+ */
 static bool has_room_for(const struct td_server *server, const struct td_user *user)
 {
 	return td_pool_allows(&server->connections,
@@ -96,7 +104,7 @@ static bool has_room_for(const struct td_server *server, const struct td_user *u
 		td_node_is_owner(&server->node, user->uid));
 }
 
-/* Takes the next one who waits. False: nobody does, or nobody can be taken now. */
+/* Accepts one connection. Returns false if none waits, or if none can be accepted now. */
 static bool take_one(struct td_server *server)
 {
 	struct ucred credentials = {.uid = (uid_t)-1};
@@ -105,7 +113,7 @@ static bool take_one(struct td_server *server)
 	uint64_t now_ns;
 	int fd;
 
-	/* The one that was sent away last is not closed yet. */
+	/* The connection that was turned away last is not closed yet. */
 	if (!has_spare(server)) {
 		server->deaf_until_ns = td_time_now_ns() + DEAF_NS;
 		td_loop_want(server->loop, &server->listener, 0);
@@ -131,7 +139,10 @@ static bool take_one(struct td_server *server)
 	td_peer_init_unread(peer);
 	peer->pid = credentials.pid;
 	peer->uid = credentials.uid;
-	/* Now, not at HELLO: by then the number can be another user's process. */
+	/*
+	 * The start time is read now and not at HELLO: by then the pid can belong to another user's
+	 * process.
+	 */
 	peer->start_ticks = td_procfs_start_ticks(peer->pid, peer->uid);
 	if (td_loop_add(server->loop, &peer->source) < 0)
 		goto err_free;

@@ -1,4 +1,4 @@
-/* ACT: what is asked for by hand, and how far it has come. */
+/* Handles ACT: an action that a user asks for by hand, and messages about its progress. */
 #include <errno.h>
 #include <stdio.h>
 

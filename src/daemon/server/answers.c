@@ -1,8 +1,8 @@
 /*
- * Answers of many rows, which are sent in parts: a part has a bounded number of rows, and between
- * two parts other users are served, and the peer reads. What a part goes on from is the number of
- * what comes next (td_peer.answer.next), never a pointer, so that whatever ends between two parts
- * is simply not found. What comes or goes meanwhile is in the answer or not.
+ * Sends answers of many rows in parts. A part has a bounded number of rows. Between two parts other
+ * users are served, and the peer reads. td_peer.answer.next tells where the next part begins. It is
+ * a number and never a pointer, so an object that ends between two parts is simply not found. An
+ * object that comes or goes meanwhile may be in the answer or not.
  */
 #include <string.h>
 
@@ -13,9 +13,12 @@
 #include "daemon/node/gpus.h"
 #include "daemon/server/peer_internal.h"
 
-/* A part ends with the thing that makes it so many rows. One thing has TD_SLOT_MAX and some. */
+/*
+ * A part ends with the object (a process, GPU or event) that brings it to this many rows. One
+ * object has little more than TD_SLOT_MAX rows at most.
+ */
 #define PART_ROWS 128
-/* A part is about so many processes at most, as each may cost a look at all others. */
+/* A part covers at most this many processes, since each may cost a look at all others. */
 #define PART_PROCESSES 32
 
 static const struct td_node *node_of(const struct td_peer *peer)
@@ -36,7 +39,7 @@ static void end(struct td_peer *peer)
 	td_peer_finish(peer, peer->answer.rows);
 }
 
-/* The end of an answer about a job that may not be there. */
+/* Ends an answer about a named job, with an error if there were no rows. */
 static void end_named(struct td_peer *peer)
 {
 	peer->answer.type = 0;
@@ -56,8 +59,8 @@ static bool is_asked_for(const struct td_peer *peer, const struct td_process *pr
 }
 
 /*
- * Sends the rows of the next processes that are asked for. False: that were the last of them.
- * send_rows returns how many rows a process has.
+ * Sends the rows of the next processes that the request covers. Returns false if those were the
+ * last. send_rows() returns how many rows it sent for a process.
  */
 static bool send_processes(struct td_peer *peer, uint64_t now_ns,
 	uint32_t (*send_rows)(struct td_peer *peer, struct td_process *process, uint64_t now_ns))
@@ -90,7 +93,7 @@ static void send_jobs(struct td_peer *peer, uint64_t now_ns)
 	end(peer);
 }
 
-/* A round has the GPUs as its first part. Ids of processes begin with 1. */
+/* Sends a part of a round of WATCH. The GPUs are its first part; ids of processes begin with 1. */
 static void send_round(struct td_peer *peer, uint64_t now_ns)
 {
 	if (peer->answer.next) {
@@ -131,7 +134,7 @@ static void send_causes(struct td_peer *peer, uint64_t now_ns)
 		end_named(peer);
 }
 
-/* A job is answered with the first of its processes that is asked for. */
+/* Sends the settings of a job once: with the first of its processes that the request covers. */
 static uint32_t settings_of(struct td_peer *peer, struct td_process *process, uint64_t now_ns)
 {
 	struct td_list *it;
@@ -153,8 +156,8 @@ static void send_settings(struct td_peer *peer, uint64_t now_ns)
 }
 
 /*
- * Those that were there when it was asked. Who follows is sent the new ones, too, and each one as
- * it happens from then on.
+ * Sends the events that existed at the time of the request. A peer that follows is also sent the
+ * new ones, and from then on each event as it happens.
  */
 static void send_events(struct td_peer *peer, uint64_t now_ns)
 {
@@ -180,7 +183,10 @@ static void send_events(struct td_peer *peer, uint64_t now_ns)
 	peer->follows = true;
 }
 
-/* A process of the job looks at it. NULL: the job has no process that uses a GPU. */
+/*
+ * Returns the job that the peer, a process of it, asks about. NULL: the job has no process that
+ * uses a GPU.
+ */
 static const struct td_job *viewed(const struct td_peer *peer)
 {
 	struct td_list *it;
@@ -209,7 +215,7 @@ static void send_view_row(struct td_peer *peer, uint32_t pid, const uint8_t *gpu
 	peer->answer.rows++;
 }
 
-/* The job's limit on every GPU. */
+/* Sends the job's limit on every GPU. */
 static void send_limits(struct td_peer *peer, const struct td_job *job)
 {
 	const struct td_node *node = node_of(peer);
@@ -227,7 +233,9 @@ static void send_limits(struct td_peer *peer, const struct td_job *job)
 	}
 }
 
-/* Sends the memory of the job's processes on each GPU. False: those were the last rows. */
+/*
+ * Sends the memory of the job's processes on each GPU. Returns false if those were the last rows.
+ */
 static bool send_clients(struct td_peer *peer, const struct td_job *job)
 {
 	const struct td_node *node = node_of(peer);
@@ -249,7 +257,7 @@ static bool send_clients(struct td_peer *peer, const struct td_job *job)
 	return false;
 }
 
-/* The limits are the first part. Ids of clients begin with 1. */
+/* Sends a part of the view of a job. The limits are its first part; ids of clients begin with 1. */
 static void send_view(struct td_peer *peer, uint64_t now_ns)
 {
 	const struct td_job *job = viewed(peer);

@@ -1,4 +1,4 @@
-/* See canary.h. */
+/* This file implements canary.h. */
 #include "daemon/server/canary.h"
 
 #include <signal.h>
@@ -15,7 +15,7 @@
 static void ended(struct td_source *source, uint32_t events)
 {
 	(void)source;
-	(void)events; /* the turn that follows looks */
+	(void)events; /* td_canary_turn(), which follows, waits for the process */
 }
 
 void td_canary_init(struct td_canary *canary, struct td_loop *loop)
@@ -50,7 +50,10 @@ static bool send_one(struct td_canary *canary, uint32_t uid, const struct td_mps
 	return false;
 }
 
-/* True: it has ended, as *ret says. A server that is gone, or in fault, is found elsewhere. */
+/*
+ * Returns whether the canary has ended; *ret is the result. A server that has ended or is in fault
+ * is found elsewhere.
+ */
 static bool has_ended(struct td_canary *canary, enum td_canary_end *ret)
 {
 	int status;
@@ -68,12 +71,15 @@ static void kill_it(struct td_canary *canary)
 	if (canary->source.fd < 0)
 		return;
 	kill(canary->pid, SIGKILL);
-	/* In the driver it may take a while to end. */
+	/* A process inside the driver may take a while to end. */
 	if (waitpid(canary->pid, NULL, WNOHANG) == canary->pid)
 		forget(canary);
 }
 
-/* /proc is asked once for each server: this is called in every turn. */
+/*
+ * Finds the user of the server. /proc is read once for each server, since this is called in every
+ * turn.
+ */
 static bool knows_user(struct td_canary *canary, pid_t server)
 {
 	if (server && server != canary->server)
@@ -104,7 +110,7 @@ uint64_t td_canary_turn(struct td_canary *canary, struct td_hang *hang,
 		if (!send_one(canary, hang->uid, mps))
 			td_hang_canary(hang, params, TD_CANARY_FAILED, now_ns);
 	}
-	/* A server that is not ready is looked at when it is. */
+	/* A server that is not ready is tested when it is. */
 	if (td_hang_wants_canary(hang, now_ns))
 		return UINT64_MAX;
 	return td_hang_wakeup(hang, params, now_ns);

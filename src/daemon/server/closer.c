@@ -1,4 +1,7 @@
-/* See closer.h. The lock guards everything here; it is not held while a descriptor is closed. */
+/*
+ * This file implements closer.h. The lock guards everything here. It is not held while a descriptor
+ * is closed.
+ */
 #include "daemon/server/closer.h"
 
 #include <errno.h>
@@ -11,7 +14,7 @@
 
 #include "base/list.h"
 
-/* The thread calls close() and nothing else. */
+/* The size of a thread's stack. The thread calls close() and little else. */
 #define STACK_BYTES ((size_t)128 << 10)
 
 struct item {
@@ -19,7 +22,7 @@ struct item {
 	int fd;
 };
 
-/* A user with descriptors to be closed. */
+/* A user with descriptors that are to be closed. */
 struct user {
 	struct td_list of_closer, items;
 	struct td_closer *closer;
@@ -32,7 +35,7 @@ struct td_closer {
 	pthread_mutex_t lock;
 	struct td_list users;
 	uint32_t count, threads;
-	bool freed; /* the last thread frees the memory */
+	bool freed; /* td_closer_free() was called: the last thread frees the memory */
 };
 
 int td_closer_new(struct td_closer **ret)
@@ -143,7 +146,7 @@ static struct user *find_or_add(struct td_closer *closer, uid_t uid)
 	return user;
 }
 
-/* Signals are the main thread's. */
+/* Starts the user's thread. Signals are blocked in it, since the main thread handles them. */
 static bool start_thread(struct user *user)
 {
 	sigset_t all, before;

@@ -1,4 +1,4 @@
-/* See cpus.h. */
+/* This file implements cpus.h. */
 #include "daemon/server/cpus.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "daemon/model/node.h"
 #include "daemon/model/procfs.h"
 
-/* Beside version 1 the unified hierarchy is one level below. */
+/* Returns the root of the unified hierarchy. Beside version 1 it is one directory deeper. */
 static const char *find_root(const char *option)
 {
 	if (strcmp(option, "auto"))

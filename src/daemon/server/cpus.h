@@ -1,7 +1,7 @@
 /*
- * Gives the processes of besteffort jobs the CPUs of the option besteffort.cpus (model/cpuset.h).
- * One that Slurm or a container engine has placed is left where it is. A job that is besteffort no
- * more gets all CPUs again.
+ * Gives the processes of besteffort jobs the CPUs of the option besteffort.cpus (model/cpuset.h). A
+ * process that Slurm or a container engine has placed is left where it is. A job that is besteffort
+ * no more gets all CPUs again.
  */
 #pragma once
 
@@ -16,5 +16,5 @@ struct td_cpus {
 	char root[TD_CPUSET_CPUS]; /* of the unified hierarchy */
 };
 
-/* Call it in each turn. */
+/* Applies the option to new processes. Call it in each turn. */
 void td_cpus_turn(struct td_cpus *cpus, struct td_node *node);

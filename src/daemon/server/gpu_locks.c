@@ -1,4 +1,4 @@
-/* See locks.h. */
+/* This file implements gpu_locks.h. */
 #include "daemon/server/gpu_locks.h"
 
 #include <errno.h>
@@ -33,7 +33,10 @@ void td_gpu_locks_deinit(struct td_gpu_locks *locks)
 	locks->directory = -1;
 }
 
-/* Whoever comes to a GPU again and again does not fill the disk. */
+/*
+ * Logs a problem at a bounded rate, so that a program that comes to a GPU again and again cannot
+ * fill the disk.
+ */
 static int complain(struct td_gpu_locks *locks, const char *what, const char *path, int r)
 {
 	uint32_t suppressed;

@@ -1,4 +1,4 @@
-/* The GPUs that this daemon holds the lock of (gpu/lock.h): those that its clients are on. */
+/* The GPU locks (gpu/lock.h) that this daemon holds: one for each GPU that its clients use. */
 #pragma once
 
 #include <stdint.h>
@@ -9,7 +9,7 @@
 struct td_err;
 
 struct td_gpu_locks {
-	char socket[108]; /* ours, as others shall see it */
+	char socket[108]; /* the path of our socket, which is shown to other daemons */
 	int directory;    /* -1: not opened yet, or there is none */
 	struct {
 		uint8_t uuid[16];
@@ -23,8 +23,9 @@ void td_gpu_locks_init(struct td_gpu_locks *locks, int listen_fd);
 void td_gpu_locks_deinit(struct td_gpu_locks *locks);
 
 /*
- * 0, or -EBUSY with a sentence that names the owner. Where locks are impossible (no writable
- * directory), this is logged and the GPU is shared without a lock.
+ * Takes the lock of a GPU. Returns 0, or -EBUSY with a sentence in err that names the owner. If
+ * locks are impossible (there is no writable directory), this is logged and the GPU is shared
+ * without a lock.
  */
 int td_gpu_locks_take(
 	struct td_gpu_locks *locks, const char *path, const uint8_t *uuid, struct td_err *err);

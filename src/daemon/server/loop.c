@@ -12,11 +12,14 @@
 
 #include "base/time.h"
 
-/* All ready sources are reported at once, because each turn chooses among them (peer.c). */
+/*
+ * The most events of one epoll_wait(). All ready sources are reported at once, because each turn
+ * chooses among them (peer.c).
+ */
 #define BATCH 1280
 #define NEVER UINT64_MAX
 
-/* The batch being handled, for td_loop_remove(). The daemon has one loop in one thread. */
+/* The batch that is being handled, for td_loop_remove(). The daemon has one loop in one thread. */
 static struct epoll_event batch[BATCH];
 static int batch_count;
 
@@ -83,7 +86,7 @@ static void arm(struct td_loop *loop, uint64_t deadline_ns)
 	struct itimerspec when = {0};
 
 	if (deadline_ns != NEVER) {
-		/* Zero would disarm. */
+		/* A time of zero would disarm the timer. */
 		uint64_t ns = deadline_ns ? deadline_ns : 1;
 
 		when.it_value.tv_sec = (time_t)(ns / TD_NS_PER_S);

@@ -1,6 +1,6 @@
 /*
- * One epoll loop: readable descriptors call their handler, and there is one deadline. It runs until
- * it is stopped.
+ * One epoll loop: each readable descriptor calls its handler, and there is one deadline. It runs
+ * until loop.stop is set.
  */
 #pragma once
 
@@ -30,6 +30,6 @@ void td_loop_deinit(struct td_loop *loop);
 int td_loop_add(struct td_loop *loop, struct td_source *source);
 /* Sets when ready() is called: EPOLLIN and EPOLLOUT, or 0. EPOLLHUP and EPOLLERR always call it. */
 void td_loop_want(struct td_loop *loop, struct td_source *source, uint32_t events);
-/* Safe from a handler, for any source: its fd is the owner's to close afterwards. */
+/* Removes a source. A handler may remove any source. The owner closes its fd afterwards. */
 void td_loop_remove(struct td_loop *loop, struct td_source *source);
 int td_loop_run(struct td_loop *loop);

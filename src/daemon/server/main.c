@@ -1,9 +1,9 @@
 /*
- * tandemd: the daemon of one node. Options, socket, lock, signals; then the loop.
+ * tandemd: the daemon of one node. Sets up options, socket, lock and signals, and runs the loop.
  *
- * There is one daemon per socket: <socket>.lock is held for the daemon's life and names its owner.
- * A socket left behind means that a daemon died. Its clients come back first, so nothing is granted
- * before SETTLE_NS.
+ * There is one daemon per socket: <socket>.lock is held for the daemon's life and contains its pid.
+ * A socket file left behind means that a daemon died. Its clients connect again first, so no gate
+ * opens before SETTLE_NS.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -47,9 +47,9 @@ static void signal_ready(struct td_source *source, uint32_t events)
 }
 
 /*
- * Makes the socket's directory, private to this user, but no directories above it, as
- * RuntimeDirectory= of systemd makes none outside /run: a mistyped path leaves no trace. 0, or
- * -errno with the reason.
+ * Makes the socket's directory, private to this user. Makes no directories above it, so that a
+ * mistyped path leaves no trace (RuntimeDirectory= of systemd makes none outside /run either).
+ * Returns 0, or -errno with the reason in err.
  */
 static int make_directory(const char *path, struct td_err *err)
 {
@@ -69,7 +69,10 @@ static int make_directory(const char *path, struct td_err *err)
 		dir);
 }
 
-/* The lock's descriptor, or -errno; -EWOULDBLOCK with the owner's pid in *ret_owner. */
+/*
+ * Takes the lock. Returns its descriptor, or -errno. -EWOULDBLOCK comes with the owner's pid in
+ * *ret_owner.
+ */
 static int take_lock(const char *path, int *ret_owner)
 {
 	char name[PATH_MAX], text[16] = "";
@@ -97,8 +100,8 @@ static int take_lock(const char *path, int *ret_owner)
 }
 
 /*
- * Returns a listening socket. *ret_stale: another daemon has left one behind. With the lock held
- * nobody else listens there.
+ * Returns a listening socket, or -errno. *ret_stale tells whether an earlier daemon left a socket
+ * file behind. The caller holds the lock, so no other daemon listens there.
  */
 static int listen_at(const char *path, bool *ret_stale)
 {
@@ -111,7 +114,7 @@ static int listen_at(const char *path, bool *ret_stale)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	/* A system daemon serves every user; each may do only what is its own (tools.c). */
+	/* A system daemon serves every user. Each user may change only his own jobs (tools.c). */
 	mask = umask(geteuid() ? 0077 : 0);
 	r = bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 || listen(fd, BACKLOG) < 0
 		    ? -errno
@@ -123,7 +126,7 @@ static int listen_at(const char *path, bool *ret_stale)
 	return r;
 }
 
-/* systemd's readiness protocol: one datagram. */
+/* Tells systemd that the daemon is ready, by one datagram. */
 static void notify_ready(void)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
@@ -159,7 +162,10 @@ static void usage(FILE *out)
 
 struct arguments {
 	char socket[sizeof(((struct sockaddr_un *)0)->sun_path)];
-	/* Gets "1" once connections are accepted, or the reason why they are not; -1: none. */
+	/*
+	 * This descriptor is sent "1" once connections are accepted, or the reason why they are
+	 * not; -1: none.
+	 */
 	int ready_fd;
 };
 
@@ -226,7 +232,7 @@ static int parse_arguments(int argc, char **argv, struct arguments *ret, struct 
 	return r;
 }
 
-/* Each connection needs a descriptor. */
+/* Raises the limit on descriptors as far as possible, since each connection needs one. */
 static void allow_descriptors(void)
 {
 	struct rlimit limit;
@@ -314,7 +320,10 @@ int main(int argc, char **argv)
 	struct td_err err = {0}, no_socket = {0};
 	int r;
 
-	/* The daemon's own child (server/canary.c): no option, as nobody else has a use for it. */
+	/*
+	 * The daemon starts itself as a canary this way (server/canary.c). It is not a documented
+	 * option, since users do not need it.
+	 */
 	if (argc == 3 && !strcmp(argv[1], TD_CANARY_ARGUMENT))
 		return (int)td_canary_run((uid_t)strtoul(argv[2], NULL, 10));
 	if (td_socket_path_typed(arguments.socket, sizeof(arguments.socket), &no_socket))

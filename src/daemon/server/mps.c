@@ -1,4 +1,4 @@
-/* See mps.h. */
+/* This file implements mps.h. */
 #include "daemon/server/mps.h"
 
 #include <stdio.h>
@@ -16,12 +16,12 @@
 #define LOOK_NS (2 * TD_NS_PER_S)
 
 struct td_mps_gpu {
-	struct td_source source; /* first: the loop hands it back */
+	struct td_source source; /* must be first: the loop hands it back */
 	struct td_mpsd mps;
 	struct td_canary canary;
 	struct td_recovery recovery;
 	uint8_t uuid[16];
-	enum td_mpsd_state told; /* by the last event */
+	enum td_mpsd_state told; /* the state that the last event reported */
 	bool woken;
 	uint64_t next_ns;
 };
@@ -40,7 +40,7 @@ void td_mps_table_init(
 	memset(table, 0, sizeof(*table));
 	table->loop = loop;
 	table->node = node;
-	/* Room for the number of a GPU behind it. */
+	/* The path must leave room for the number of a GPU behind it. */
 	if (!slash || snprintf(table->root, sizeof(table->root), "%.*s/mps", (int)(slash - socket),
 			      socket) >= (int)sizeof(table->root) - 4)
 		table->root[0] = 0;
@@ -57,7 +57,10 @@ void td_mps_table_deinit(struct td_mps_table *table)
 	table->count = 0;
 }
 
-/* auto: for a policy that holds programs to shares of the SMs. */
+/*
+ * Returns whether control daemons are to run. auto: if the policy holds programs to shares of the
+ * SMs.
+ */
 static bool is_wanted(const struct td_options *options)
 {
 	switch (options->mps) {
@@ -82,7 +85,10 @@ static void event(
 		now_ns, detail);
 }
 
-/* MPS has no parts of divided GPUs here, and each GPU is one daemon's. */
+/*
+ * Returns whether a control daemon may be started for the GPU. Parts of a GPU divided by MIG are
+ * not supported, and the GPU must be this daemon's.
+ */
 static bool may_start(const struct td_mps_table *table, const struct td_nvml_gpu *listed)
 {
 	return !listed->mig && !listed->lost && table->count < TD_NVML_GPU_MAX && *table->root &&
@@ -112,7 +118,7 @@ static void add(struct td_mps_table *table, const struct td_nvml_gpu *listed)
 	table->gpus[table->count++] = gpu;
 }
 
-/* Says what has changed, but not each step to it. */
+/* Records an event for a change of state, but not for each step towards it. */
 static void tell(const struct td_mps_table *table, struct td_mps_gpu *gpu, uint64_t now_ns)
 {
 	const struct td_mpsd *mps = &gpu->mps;
@@ -129,7 +135,7 @@ static void tell(const struct td_mps_table *table, struct td_mps_gpu *gpu, uint6
 	event(table, gpu->uuid, now_ns, detail);
 }
 
-/* NULL: no job uses it. */
+/* Returns the GPU of the node, or NULL if no job uses it. */
 static struct td_gpu *used_gpu(const struct td_mps_table *table, const uint8_t *uuid)
 {
 	for (uint32_t i = 0; i < table->node->gpu_count; i++)
@@ -183,7 +189,7 @@ static void look_for_foreign(struct td_mps_table *table, bool wanted, uint64_t n
 	event(table, none, now_ns, detail);
 }
 
-/* Does work end there? Returns when to look again. */
+/* Checks whether the GPU's server still finishes work. Returns when to check again. */
 static uint64_t watch(const struct td_mps_table *table, struct td_mps_gpu *gpu, uint64_t now_ns)
 {
 	struct td_hang_params params = td_hang_default;
@@ -197,7 +203,7 @@ static uint64_t watch(const struct td_mps_table *table, struct td_mps_gpu *gpu, 
 	if (gpu->mps.state == TD_MPSD_READY)
 		td_hangs_xid(table->node, (uint32_t)(used - table->node->gpus), gpu->mps.server,
 			td_mpsd_started_ns(&gpu->mps), now_ns);
-	/* Who is suspect, and is to be let go of, is known by its server alone. */
+	/* Only the server's pid tells which clients are suspect and which must be dropped. */
 	if (used->hang.launched || used->hang.state != TD_HANG_QUIET)
 		find_ns = td_mpsd_find(&gpu->mps);
 	gpu->next_ns = find_ns < gpu->next_ns ? find_ns : gpu->next_ns;

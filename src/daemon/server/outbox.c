@@ -1,4 +1,4 @@
-/* See outbox.h. */
+/* This file implements outbox.h. */
 #include "daemon/server/outbox.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /*
- * Packets that a peer has not taken yet, in order. They are bounded: a peer that asks and does not
- * read costs this much, and then loses its connection.
+ * The packets that a peer has not received yet, in order. Their size is bounded: a peer that asks
+ * and does not read is disconnected when the bound is reached.
  */
 #pragma once
 
@@ -21,10 +21,10 @@ void td_outbox_deinit(struct td_outbox *box);
 bool td_outbox_is_empty(const struct td_outbox *box);
 
 /*
- * Sends what can be sent without blocking and keeps the rest; fd -1: keeps it until it is flushed.
- * 0, -ENOBUFS if too much is kept, -ENOMEM, or the socket's error.
+ * Sends the message if that is possible without blocking, otherwise keeps it. fd -1: keeps it until
+ * it is flushed. Returns 0, -ENOBUFS if too much is kept, -ENOMEM, or the socket's error.
  */
 int td_outbox_send(struct td_outbox *box, int fd, const struct td_msg *msg);
 
-/* Sends what is kept. 0 (look at is_empty) or -errno. */
+/* Sends kept packets. Returns 0 or -errno. After 0 some may remain; see td_outbox_is_empty(). */
 int td_outbox_flush(struct td_outbox *box, int fd);

@@ -1,4 +1,4 @@
-/* Connections; see peer.h. */
+/* Handles connections; see peer.h. */
 #include "daemon/server/peer.h"
 
 #include <errno.h>
@@ -24,11 +24,11 @@
 #include "daemon/server/peer_internal.h"
 #include "proto/socket.h"
 
-/* The figures of NVML that policies act on, and how often they are read for that. */
+/* The figures of NVML that policies use, and how often NVML is read for them. */
 #define BY_FIGURES (TD_HAS(UTILISATION) | TD_HAS(SM_ACTIVITY) | TD_HAS(CLOCK) | TD_HAS(HEALTH))
 #define GLANCE_NS  (100 * TD_NS_PER_MS)
 
-/* A peer that connects and says nothing is disconnected after this. */
+/* A peer that connects and sends nothing is disconnected after this time. */
 #define SILENCE_NS (5 * TD_NS_PER_S)
 /*
  * Packets are handled for this long before the node steps and new connections are accepted. One
@@ -77,7 +77,10 @@ static void node_others(void *arg, uint32_t slot, uint64_t bytes)
 	atomic_store(&peer->gate->others_bytes[slot], bytes);
 }
 
-/* A number that is another process's by now says nothing. */
+/*
+ * Returns whether the peer's process is stopped. Nothing is known if its pid belongs to another
+ * process by now.
+ */
 static enum td_stop node_stop(void *arg, uint64_t *ret_cpu_ticks)
 {
 	const struct td_peer *peer = arg;
@@ -98,7 +101,7 @@ static int node_signal(void *arg, int signal)
 	return td_procfs_signal(peer->source.fd, peer->pid, peer->start_ticks, signal);
 }
 
-/* Tools that wait for it are told. */
+/* Tells the tools that wait for the act. */
 static void node_acted(void *arg, const struct td_act *act)
 {
 	struct td_server *server = arg;
@@ -108,12 +111,12 @@ static void node_acted(void *arg, const struct td_act *act)
 		td_tool_acted(td_container_of(it, struct td_peer, of_server), act);
 }
 
-/* See gate_page.h. */
+/* Writes the ceilings and reads the claims of a slot, in the order that gate_page.h requires. */
 static struct td_ceiling node_ceiling(void *arg, uint32_t slot, const struct td_ceiling *ceiling)
 {
 	struct td_peer *peer = arg;
 
-	/* UINT64_MAX + 1 is 0: none. */
+	/* The page has the bytes + 1, so that UINT64_MAX (no ceiling) becomes 0. */
 	atomic_store(&peer->gate->ceiling_device_bytes[slot], ceiling->device_bytes + 1);
 	atomic_store(&peer->gate->ceiling_all_bytes[slot], ceiling->all_bytes + 1);
 	atomic_thread_fence(memory_order_seq_cst);
@@ -213,8 +216,8 @@ err_close:
 }
 
 /*
- * The process's end ends the connection, even if another process has it too, such as the child of
- * an `_Fork`.
+ * Ends the connection when the process ends. Another process may have the connection too, such as
+ * the child of an `_Fork`.
  */
 static void process_ended(struct td_source *source, uint32_t events)
 {
@@ -262,8 +265,8 @@ static void welcome(struct td_peer *peer, const struct td_msg_hello *hello, uint
 }
 
 /*
- * A peer that sends invalid messages again and again neither fills the disk nor hides what others
- * do.
+ * Logs a complaint at a bounded rate. So a peer that sends invalid messages again and again cannot
+ * fill the disk or hide what others do.
  */
 static void complain(struct td_peer *peer, const char *what, int r, uint64_t now_ns)
 {
@@ -280,7 +283,9 @@ static void handle_message(struct td_peer *peer, struct td_msg *msg, uint64_t no
 	int r;
 
 	peer->silent_since_ns = 0;
-	/* Whoever names something names it as everybody's terminals show it. */
+	/*
+	 * Names in messages may appear on any user's terminal, so control characters are replaced.
+	 */
 	td_proto_each_str(msg, td_printable);
 	if (msg->type == TD_MSG_TYPE_hello && !peer->process && !peer->follows &&
 		!peer->supervisor) {
@@ -301,7 +306,7 @@ static void handle_message(struct td_peer *peer, struct td_msg *msg, uint64_t no
 		complain(peer, td_proto_name(msg->type), r, now_ns);
 		peer->broken = true;
 	}
-	/* The directory was lost; the sweep makes it. */
+	/* The shared directory was lost; the sweep makes it anew. */
 	if (peer->process && msg->type == TD_MSG_TYPE_shares &&
 		peer->process->shares.unreachable == TD_UNREACHABLE_NOWHERE)
 		td_sweep_soon(&peer->server->sweep, now_ns);
@@ -313,14 +318,17 @@ void td_peer_ready(struct td_source *source, uint32_t events)
 
 	if (events & EPOLLOUT)
 		td_peer_flush(peer);
-	/* The peer is gone, and nobody reads what it was sent. */
+	/* The peer is gone, so its unsent packets will never be read. */
 	if (peer->waits && events & (EPOLLHUP | EPOLLERR))
 		peer->broken = true;
 	if (events & ~(uint32_t)EPOLLOUT)
 		td_fair_add(&peer->server->fair, peer->uid, &peer->waiting);
 }
 
-/* Serves one packet, a part of an answer, or a round of WATCH. False: there was nothing to do. */
+/*
+ * Serves one packet, a part of an answer, or a round of WATCH. Returns false if there was nothing
+ * to do.
+ */
 static bool serve_one(struct td_peer *peer, uint64_t now_ns)
 {
 	struct td_msg msg;
@@ -347,11 +355,17 @@ static bool serve_one(struct td_peer *peer, uint64_t now_ns)
 		peer->broken = true;
 	else if (r == 0)
 		handle_message(peer, &msg, now_ns);
-	/* TD_PROTO_UNKNOWN: a newer peer; what it says is not for us. */
+	/*
+	 * TD_PROTO_UNKNOWN: a newer peer sent a message that this daemon does not know, and it is
+	 * ignored.
+	 */
 	return true;
 }
 
-/* Users take turns, within a bound on time. epoll reports peers again that are not read now. */
+/*
+ * Serves peers within a bound on time; their users take turns. epoll reports peers that were not
+ * served again.
+ */
 static void serve_peers(struct td_server *server)
 {
 	uint64_t started_ns = td_time_now_ns(), now_ns = started_ns, before_ns;
@@ -368,7 +382,7 @@ static void serve_peers(struct td_server *server)
 	}
 }
 
-/* Releases all but the connection. */
+/* Releases everything of the peer but its connection. */
 static void forget_peer(struct td_peer *peer, uint64_t now_ns)
 {
 	struct td_server *server = peer->server;
@@ -408,7 +422,10 @@ static void disconnect(struct td_peer *peer, uint64_t now_ns)
 	td_closer_close(closer, uid, fd);
 }
 
-/* Dropping a peer can break another (a follower that does not read), so until none is broken. */
+/*
+ * Drops broken peers. Dropping one can break another (a follower that does not read); the next turn
+ * drops that one.
+ */
 static void drop_broken(struct td_server *server, uint64_t now_ns)
 {
 	struct td_list *it, *tmp;
@@ -421,7 +438,10 @@ static void drop_broken(struct td_server *server, uint64_t now_ns)
 	}
 }
 
-/* Listens again, when there may be descriptors. When to be called again, or UINT64_MAX. */
+/*
+ * Accepts connections again when there may be free descriptors. Returns when to call it again, or
+ * UINT64_MAX.
+ */
 static uint64_t hear(struct td_server *server, uint64_t now_ns)
 {
 	if (!server->deaf_until_ns || now_ns < server->deaf_until_ns)
@@ -431,7 +451,7 @@ static uint64_t hear(struct td_server *server, uint64_t now_ns)
 	return UINT64_MAX;
 }
 
-/* Between two samples NVML may have been looked at for what changes quickly. */
+/* Takes over figures that the sampler has read between two samples, because they change quickly. */
 static void take_glance(struct td_server *server, uint64_t now_ns)
 {
 	const struct td_sample *sample = &server->watch.sample;
@@ -461,7 +481,10 @@ uint64_t td_server_turn(void *arg, uint64_t now_ns)
 			server->watch.sample.uses, server->watch.sample.use_count);
 	}
 	take_glance(server, now_ns);
-	/* A message wakes an agent, which is not to run before the thread whose gate opens. */
+	/*
+	 * Messages are held until the step is over. A message wakes the program's agent thread,
+	 * which must not run before the thread whose gate opens.
+	 */
 	server->holds = true;
 	wakeup = td_node_step(&server->node, now_ns);
 	td_peer_send_held(server);
@@ -495,7 +518,7 @@ uint64_t td_server_turn(void *arg, uint64_t now_ns)
 		else if (peer->silent_since_ns && peer->silent_since_ns + SILENCE_NS < wakeup)
 			wakeup = peer->silent_since_ns + SILENCE_NS;
 		if (peer->broken)
-			return now_ns; /* broken by what was sent: another turn at once */
+			return now_ns; /* sending broke the peer, so another turn follows at once */
 		wakeup = tool < wakeup ? tool : wakeup;
 	}
 	return wakeup;

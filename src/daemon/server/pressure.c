@@ -1,4 +1,4 @@
-/* See pressure.h. */
+/* This file implements pressure.h. */
 #include "daemon/server/pressure.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ void td_pressure_watch_init(struct td_pressure_watch *watch)
 	*watch = (struct td_pressure_watch){.path = "/proc/pressure/memory"};
 }
 
-/* 0 or -errno. */
+/* Reads the kernel's figures. Returns 0 or -errno. */
 static int read_psi(const char *path, struct td_psi *ret)
 {
 	char text[512];
@@ -39,7 +39,7 @@ static int read_psi(const char *path, struct td_psi *ret)
 	return td_psi_parse(text, ret);
 }
 
-/* Once: without the figures there is nothing to go by, and it stays so until the machine starts. */
+/* Logs once that the figures are missing. That does not change while the machine runs. */
 static void complain(struct td_pressure_watch *watch, int r)
 {
 	if (!watch->complained)
@@ -51,7 +51,7 @@ static void complain(struct td_pressure_watch *watch, int r)
 	watch->complained = true;
 }
 
-/* It was tried in vain a while ago. */
+/* Returns whether an eviction of the process's job was tried a while ago and failed. */
 static bool resists(const struct td_node *node, const struct td_process *process)
 {
 	const struct td_act *act = td_actions_of(node, process, TD_ACTION_EVICT);
@@ -59,7 +59,7 @@ static bool resists(const struct td_node *node, const struct td_process *process
 	return act && td_act_has_ended(act) && act->state != TD_ACTION_DONE;
 }
 
-/* NULL: there is none. */
+/* Returns the newest process of a besteffort job that can be evicted, or NULL. */
 static const struct td_process *newest_besteffort(const struct td_node *node)
 {
 	const struct td_process *newest = NULL;

@@ -1,4 +1,4 @@
-/* See recovery.h. */
+/* This file implements recovery.h. */
 #include "daemon/server/recovery.h"
 
 #include "daemon/execute/actions.h"
@@ -20,7 +20,7 @@ static struct td_health_metrics metrics_of(
 		.has_figures = true,
 		.server = servers[mps->state],
 		.server_ns = td_mpsd_started_ns(mps),
-		/* One of before is not this server's. */
+		/* An Xid from before the server's start does not concern this server. */
 		.xid = listed && listed->xid_ns >= td_mpsd_started_ns(mps) ? listed->xid : 0,
 		.xid_ns = listed ? listed->xid_ns : 0,
 		.xid_of = listed ? td_hangs_xid_of(node, listed, mps->server) : TD_XID_OF_UNKNOWN,
@@ -35,7 +35,7 @@ static enum td_health_state judge(struct td_recovery *recovery, const struct td_
 	struct td_health_params params = td_health_default;
 
 	params.breaker_window_ns = node->options.mps_window_ns;
-	/* Between two servers there is nothing to judge, but for the end of a pause. */
+	/* Without a running server there is nothing to judge, except whether a pause is over. */
 	if (mps->state != TD_MPSD_READY && mps->state != TD_MPSD_FAULT &&
 		recovery->health.state != TD_HEALTH_BROKEN)
 		return recovery->health.state;
@@ -53,7 +53,7 @@ static const char *why(
 					   : "is started anew: an Xid error has ended its clients";
 }
 
-/* In BROKEN the server is ended, and not started for a while. */
+/* Returns whether the server is to be ended. In BROKEN it is also not started again for a while. */
 static bool is_reset(enum td_health_state health)
 {
 	return health == TD_HEALTH_FAILED || health == TD_HEALTH_BROKEN;
@@ -64,7 +64,7 @@ bool td_recovery_turn(struct td_recovery *recovery, struct td_node *node, uint32
 {
 	const struct td_gpu_verdict *verdict = &node->verdicts[gpu];
 	bool resets, before = recovery->resets;
-	/* A policy that does not look at health has none to tell. */
+	/* A policy that does not use the health of GPUs gives no verdict on it. */
 	bool judged = verdict->known && node->policy->needs & TD_HAS(HEALTH);
 	enum td_health_state health = judged ? (enum td_health_state)verdict->health
 					     : judge(recovery, node, gpu, mps, now_ns);

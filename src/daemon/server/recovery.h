@@ -1,9 +1,9 @@
 /*
- * The recovery of an MPS server that has failed (MuxFlow 4.2): the jobs that somebody can start
- * again are restarted, online ones first, and the server is ended with all its clients' contexts
- * and started anew. A policy that judges GPUs decides when. Under any other one the same detector
- * (policy/algo/control/health.h) does. Where failures repeat, MPS is turned off for a while, and
- * programs take turns on the GPU as without it.
+ * The recovery of an MPS server that has failed (MuxFlow 4.2). The jobs that have a supervisor to
+ * start them again are restarted, online ones first. The server is ended with all its clients'
+ * contexts, and started anew. A policy that judges GPUs decides when. Under any other policy the
+ * same detector (policy/algo/control/health.h) decides. If failures repeat, MPS is turned off for a
+ * while, and programs take turns on the GPU as without it.
  */
 #pragma once
 
@@ -16,15 +16,16 @@ struct td_mpsd;
 struct td_node;
 
 struct td_recovery {
-	struct td_health health; /* where the policy does not judge */
-	bool resets;             /* as of the last step: a reset is one change of it */
-	bool is_broken;          /* likewise: MPS is to be off */
+	struct td_health health; /* used if the policy does not judge GPUs */
+	/* the last step asked for a reset; a reset is done when this becomes true */
+	bool resets;
+	bool is_broken; /* the last step asked to turn MPS off for a while */
 	uint64_t count;
 };
 
 /*
- * The GPU by its index in the node. True: the server is being started anew, and the text says why.
- * Call it in each turn.
+ * Judges the GPU with that index in the node. Returns true if the server is to be started anew;
+ * *ret_why says why. Call it in each turn.
  */
 bool td_recovery_turn(struct td_recovery *recovery, struct td_node *node, uint32_t gpu,
 	struct td_mpsd *mps, uint64_t now_ns, const char **ret_why);

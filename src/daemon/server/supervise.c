@@ -1,4 +1,4 @@
-/* Connections of supervisors; see proto/orders.h. */
+/* Handles the messages of supervisors; see proto/orders.h. */
 #include <errno.h>
 
 #include "base/err.h"

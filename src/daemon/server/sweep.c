@@ -1,14 +1,14 @@
 /*
- * Removes dead sockets; see sweep.h. A socket is dead if nobody accepts connections there. A new
- * one may not listen yet, so young ones are checked later. The connection goes to the file that was
- * checked, even if its name leads elsewhere by then.
+ * Removes dead sockets; see sweep.h. A socket is dead if no process accepts connections on it. A
+ * new socket may not listen yet, so young ones are checked later. The test connects to the file
+ * that was checked, even if its name leads elsewhere by then.
  *
  *   idle ----requested, and a second after the last sweep began----> sweeping
  *   sweeping: PIECE entries, then a pause, until there are no more;
  *             then idle, requested again if some sockets were too young
  *
- * The directory stays open meanwhile. Files that others put there cost a bounded share of the loop,
- * and delay the files behind them, but do not hide them.
+ * The directory stays open during a sweep. Other files in it cost a bounded share of the loop's
+ * time, and delay the files behind them, but do not hide them.
  */
 #include "daemon/server/sweep.h"
 
@@ -31,11 +31,14 @@
 #define NAME_LEN 32
 #define YOUNG_S  5
 #define AGAIN_NS (6 * TD_NS_PER_S)
-/* Anyone may put sockets there and use their own; nobody can list or remove others'. */
+/*
+ * The modes of the directory. FOR_ALL: any user may put sockets there and use his own, but cannot
+ * list or remove others'.
+ */
 #define MODE_FOR_ALL 01733
 #define MODE_FOR_ONE 0700
 
-/* Makes it where it is not there. A descriptor, or -errno. */
+/* Opens the directory, and makes it if it does not exist. Returns a descriptor or -errno. */
 static int open_dir(const char *path)
 {
 	struct stat st;
@@ -46,7 +49,7 @@ static int open_dir(const char *path)
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	/* The directory's owner can replace the files in it. */
+	/* The owner of a directory can replace the files in it, so it must be this user. */
 	if (fstat(fd, &st) < 0 || st.st_uid != geteuid())
 		r = -EPERM;
 	else if (fchmod(fd, geteuid() ? MODE_FOR_ONE : MODE_FOR_ALL) < 0)
@@ -68,7 +71,7 @@ int td_sweep_init(struct td_sweep *sweep, const char *socket)
 		return fd;
 	}
 	close(fd);
-	sweep->due_ns = 1; /* what a lost daemon has left to us */
+	sweep->due_ns = 1; /* a lost daemon may have left dead sockets */
 	return 0;
 }
 
@@ -93,9 +96,10 @@ static bool is_name(const char *name)
 }
 
 /*
- * The kernel refuses a name that no socket has any more, and calls a socket of another type the
- * wrong one. So a datagram socket asks: it never gets a connection, through which the other side
- * could pass descriptors that it takes long to close (closer.h).
+ * Returns whether no process has the socket any more. connect() fails with ECONNREFUSED for such a
+ * name, and with EPROTOTYPE for a live socket of another type. So a datagram socket is used for the
+ * test: it never gets a connection, over which the other side could pass descriptors that take long
+ * to close (closer.h).
  */
 static bool is_dead(int file)
 {
@@ -113,8 +117,8 @@ static bool is_dead(int file)
 }
 
 /*
- * True: check it again later. A bound socket has one name. Further names are links that somebody
- * made, and a listener restores its own name if it is lost.
+ * Checks one file. Returns whether to check it again later. A bound socket has one name: further
+ * names are links that a user made, and a listener restores its own name if it is lost.
  */
 static bool look_at(int dir, const char *name, time_t now)
 {

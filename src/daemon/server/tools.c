@@ -1,6 +1,6 @@
 /*
- * Requests of tools: rows of jobs, GPUs, options and events, changes, explanations. Each request
- * ends with END or ERROR.
+ * Handles the requests of tools: rows of jobs, GPUs, options and events; changes; explanations.
+ * Each request ends with END or ERROR.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,8 +20,8 @@
 #include "proto/words.h"
 
 /*
- * A driver that does not answer within this time is left out of the list. The first call may have
- * to wake each GPU, which takes a second or two.
+ * How long to wait for NVML's figures. After this the answer goes out without them. The first call
+ * may have to wake each GPU, which takes a second or two.
  */
 #define SAMPLE_PATIENCE_NS (3 * TD_NS_PER_S)
 #define FIRST_PATIENCE_NS  (12 * TD_NS_PER_S)
@@ -37,7 +37,7 @@ bool td_tool_may_see(const struct td_peer *peer, uid_t uid)
 	return !peer->uid || peer->uid == uid;
 }
 
-/* The count at the last drain, or the process's own count since. */
+/* Returns the process's own count of launches, or the count at the last drain if that is higher. */
 static uint64_t launches(const struct td_process *process)
 {
 	uint64_t metered = process->meter ? atomic_load(&process->meter->launches) : 0;
@@ -45,7 +45,7 @@ static uint64_t launches(const struct td_process *process)
 	return metered > process->launches ? metered : process->launches;
 }
 
-/* A limit as it is shown: 0, where there is none. */
+/* Returns a limit as it is shown: 0 means that there is none. */
 static uint64_t bound(uint64_t bytes)
 {
 	return bytes == UINT64_MAX ? 0 : bytes;
@@ -90,8 +90,8 @@ static void send_job(struct td_peer *peer, const struct td_process *process,
 	job->handovers = process->handovers;
 	job->gpu_time_ns = process->meter ? atomic_load(&process->meter->gpu_ns) : 0;
 	/*
-	 * The duty in force or, behind the gate, the one set by hand. A pause leaves all of the GPU
-	 * to work that ends before the pause does.
+	 * Shows the duty in force or, behind a closed gate, the one set by hand. During a pause the
+	 * duty does not count: work that ends before the pause does may use the whole GPU.
 	 */
 	job->duty_ppm = process->pacing.duty_ppm && !process->pacing.pause_until_ns
 				? process->pacing.duty_ppm
@@ -231,7 +231,7 @@ uint32_t td_tool_gpu_index(const struct td_node *node, const uint8_t *uuid)
 	return index;
 }
 
-/* By the programs' meters, where GPM tells nothing. */
+/* Adds the SM activity from the programs' meters, if NVML's GPM does not provide it. */
 static void add_activity(struct td_msg_gpu *gpu, const struct td_node *node, uint32_t index)
 {
 	if (!(gpu->known & TD_GPU_KNOWS_SM_ACTIVITY) &&
@@ -282,13 +282,16 @@ uint32_t td_tool_send_gpus(struct td_peer *peer)
 	return rows;
 }
 
-/* By the last sample. */
+/* Returns the type of the answer that the tool waits for; it is sent with the next sample. */
 static uint32_t gpus_answer(const struct td_peer *peer)
 {
 	return peer->asks_policies ? TD_MSG_TYPE_list_policies : TD_MSG_TYPE_list_gpus;
 }
 
-/* The abilities that a policy lacks depend on NVML's figures. */
+/*
+ * Asks for GPUs or policies. Both need a fresh sample: what a policy lacks depends on NVML's
+ * figures.
+ */
 static void ask_gpus(struct td_peer *peer, bool policies, uint64_t now_ns)
 {
 	if (peer->gpus_asked_ns)
@@ -314,7 +317,10 @@ bool td_tool_is_round_due(const struct td_peer *peer, uint64_t now_ns)
 	       td_outbox_is_empty(&peer->out);
 }
 
-/* The GPUs' figures are of the last sample: nobody waits for the driver. */
+/*
+ * Sends a round of WATCH. The GPUs' figures are those of the last sample, so that the driver is not
+ * waited for.
+ */
 void td_tool_send_round(struct td_peer *peer, uint64_t now_ns)
 {
 	bool was_answered = peer->is_answered;
@@ -326,7 +332,7 @@ void td_tool_send_round(struct td_peer *peer, uint64_t now_ns)
 	peer->is_answered = was_answered;
 }
 
-/* It waits in its user's line, beside the user's requests. */
+/* Puts the peer into its user's line, so that its round counts like one of his requests. */
 static uint64_t join_line(struct td_peer *peer, uint64_t now_ns)
 {
 	td_fair_add(&peer->server->fair, peer->uid, &peer->waiting);
@@ -353,7 +359,7 @@ uint64_t td_tool_turn(struct td_peer *peer, uint64_t now_ns)
 	until_ns = peer->gpus_asked_ns + (sampled_ns ? SAMPLE_PATIENCE_NS : FIRST_PATIENCE_NS);
 	if (sampled_ns < peer->gpus_asked_ns && now_ns < until_ns)
 		return until_ns;
-	/* All who have waited for the same sample are answered in their turns. */
+	/* All tools that have waited for the same sample are answered in their users' turns. */
 	peer->gpus_asked_ns = 0;
 	td_answer_ask(peer, gpus_answer(peer), "");
 	return join_line(peer, now_ns);
@@ -387,7 +393,7 @@ static void set_options(struct td_peer *peer, const struct td_msg_set *msg, uint
 		td_peer_finish(peer, 0);
 }
 
-/* Would a job of these be protected, if it came now? */
+/* Answers whether a job with these settings would be protected if it came now. */
 static void admit(struct td_peer *peer, const struct td_msg_admit *msg)
 {
 	struct td_err err = {0};
@@ -479,8 +485,8 @@ static void stop_daemon(struct td_peer *peer, const struct td_msg_stop *msg)
 	} else {
 		td_peer_finish(peer, 0);
 		/*
-		 * Connections end with the process, when everything has been released; the asking
-		 * tool waits for that.
+		 * Connections end with the process, after everything has been released. The tool
+		 * that asked waits for that.
 		 */
 		peer->server->loop->stop = true;
 	}

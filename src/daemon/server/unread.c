@@ -1,7 +1,7 @@
 /*
- * Packets that peers leave unread. A packet that a connection does not take is kept for it, and
- * counts as its user's. A user who has too much kept is not read from, so he cannot ask for more.
- * And what a process that has ended has left for us to read.
+ * Keeps the packets that peers leave unread. They count as their user's. A user who has too much
+ * unread is not read from, so that he cannot ask for more. Also reads the last messages of a
+ * process that has ended.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -13,15 +13,16 @@
 #include "daemon/server/peer_internal.h"
 #include "proto/socket.h"
 
-/* The most that a peer may leave unread: every event that is kept, and some more. */
+/* The most bytes that one peer may leave unread: enough for every event that is kept, and more. */
 #define OUT_MAX ((size_t)4 << 20)
-/* Where its user has no more room, a peer that reads nothing for so long makes some. */
+/* If its user has no more room, a peer that reads nothing for this long is disconnected. */
 #define STUCK_NS (10 * TD_NS_PER_S)
-/* Messages of a process that has ended, which are read for its LEFT. */
+/* At most this many messages of an ended process are read to find its LEFT. */
 #define LAST_WORDS_MAX 256
 
 /*
- * The most bytes that all peers together may leave unread. An answer that has begun may exceed it.
+ * The most bytes that all peers together may leave unread. An answer that has begun may exceed
+ * this.
  */
 static const struct td_pool unread = {.total = 24 << 20, .reserve = 8 << 20};
 
@@ -33,7 +34,7 @@ static bool may_keep_more(const struct td_peer *peer)
 		td_node_is_owner(&server->node, peer->uid));
 }
 
-/* Charges the user with the change of the outbox. */
+/* Charges the user with the change in size of the peer's outbox. */
 static void account(struct td_peer *peer, size_t before)
 {
 	peer->user->out_bytes += peer->out.bytes - before;
@@ -86,7 +87,10 @@ void td_peer_send_held(struct td_server *server)
 	}
 }
 
-/* An answer that has begun is sent to its end. Messages without a request need room. */
+/*
+ * Sends a message. An answer that has begun is sent to its end; messages without a request need
+ * room.
+ */
 void td_peer_send(struct td_peer *peer, const struct td_msg *msg)
 {
 	size_t before = peer->out.bytes;
@@ -198,8 +202,8 @@ void td_peer_hear_last_words(struct td_peer *peer, uint64_t now_ns)
 		int r = td_socket_recv_bare(peer->source.fd, &msg);
 
 		/*
-		 * The kernel tells first, and once, that the peer has left messages of ours unread;
-		 * its own are behind that.
+		 * The kernel first reports, once, that the peer left messages of ours unread. The
+		 * peer's own messages come after that.
 		 */
 		if (r < 0 && !(r == -ECONNRESET && again))
 			return;

@@ -1,4 +1,4 @@
-/* The loop's side of the sampler; see watch.h. */
+/* Connects the sampler's thread with the loop; see watch.h. */
 #include "daemon/server/watch.h"
 
 #include <stdio.h>
