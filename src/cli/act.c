@@ -1,6 +1,6 @@
 /*
- * evict, restart, migrate, pause, resume: what is done to jobs by hand. They return when it is
- * done.
+ * The verbs evict, restart, migrate, pause and resume: a user's actions on jobs. Each returns when
+ * the action is done.
  */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 static const struct {
 	const char *verb;
 	enum td_action_kind kind;
-	const char *done; /* said when it is done; NULL: nothing is */
+	const char *done; /* the word to print when it is done; NULL: print nothing */
 } verbs[] = {
 	{"evict", TD_ACTION_EVICT, "evicted"},
 	{"restart", TD_ACTION_RESTART, "restarted"},

@@ -1,10 +1,10 @@
-/* set, stop: what changes the daemon or a job's settings. */
+/* The verbs set and stop, which change the daemon or a job's settings. */
 #include <string.h>
 
 #include "base/program.h"
 #include "cli/cli.h"
 
-/* The rows of this key, or with NULL all of them, and how many that were. */
+/* The key whose rows are printed (NULL: all rows), and the number of rows printed so far. */
 struct shown {
 	const char *key;
 	unsigned count;
@@ -17,12 +17,16 @@ static void option_row(const struct td_msg *msg, void *arg)
 	if (msg->type != TD_MSG_TYPE_option || (shown->key && strcmp(shown->key, msg->option.key)))
 		return;
 	printf("%-24s %-12s %s\n", msg->option.key, msg->option.value, msg->option.help);
-	/* There are more than stdio keeps, and it forgets why it could not write. */
+	/*
+	 * The rows exceed stdio's buffer, and stdio would not report later why a write has failed.
+	 */
 	td_output_flush();
 	shown->count++;
 }
 
-/* The daemon's options, or the one of that name, or else what is set for the job of that name. */
+/*
+ * Shows the daemon's options, or the option of that name, or the settings of the job of that name.
+ */
 static int show_options(const char *name)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_get};
@@ -56,7 +60,7 @@ static int set_all(const char *job, int count, char **pairs, bool check)
 
 		if (!equals || equals == pairs[i] || (size_t)(equals - pairs[i]) >= sizeof(key))
 			return td_cli_fail("\"%.64s\" is not valid: expected KEY=VALUE", pairs[i]);
-		/* Cut off it might be valid, and something else. */
+		/* A value that is cut off could be valid and mean something else. */
 		if (strlen(equals + 1) > TD_STR_MAX)
 			return td_cli_fail("%.*s: \"%.64s...\" is not valid: it is longer than %d "
 					   "characters",
@@ -85,7 +89,7 @@ int td_verb_set(int argc, char **argv)
 		if (argc == 2)
 			return show_options(job);
 	}
-	/* Everything or nothing. */
+	/* All pairs are checked first, so that either all are set or none. */
 	status = set_all(job, argc - i, argv + i, true);
 	return status ? status : set_all(job, argc - i, argv + i, false);
 }

@@ -1,6 +1,6 @@
 /*
- * Shared by the verbs: talking to the daemon, printing rows for people or as JSON, and failing the
- * same way.
+ * Functions that the verbs share: they talk to the daemon, print rows for people or as JSON, and
+ * report errors in the same way.
  */
 #pragma once
 
@@ -16,8 +16,8 @@
 #include "proto/proto.h"
 
 /*
- * The exit status of tandem's own failures. As in env, timeout and nice, 126, 127 and 128+signal
- * are the child's.
+ * The exit status of tandem's own failures. As in env, timeout and nice, the statuses 126, 127 and
+ * 128+signal are about the child.
  */
 #define TD_EXIT_USAGE 125
 
@@ -30,40 +30,53 @@ extern const struct td_verb td_verbs[];
 /* Prints "tandem: ..." and returns TD_EXIT_USAGE. */
 int td_cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* `tandem run` was told that the daemon does not answer; said already. */
+/*
+ * The result of a function of `tandem run` that found a daemon which does not answer, and has said
+ * so.
+ */
 #define TD_CLI_NO_DAEMON 1
-/* Room for td_cli_why_mute(). */
+/* The bytes of a buffer for td_cli_why_mute(). */
 #define TD_CLI_WHY 1024
 
-/* A connection to the daemon at path, or -errno. No call on it waits for more than 2 s: -EAGAIN. */
+/*
+ * Connects to the daemon at path. Returns a descriptor or -errno. A call on it that takes longer
+ * than 2 s fails with -EAGAIN.
+ */
 int td_cli_connect(const char *path);
 /*
- * Returns 0 if the other end is a daemon and answers; TD_EXIT_USAGE after printing its error; or
- * -errno.
+ * Checks that the other end is a daemon. Returns 0 if it answers; TD_EXIT_USAGE after printing its
+ * error; or -errno.
  */
 int td_cli_probe(int fd);
-/* Does r mean that a daemon, or another program, is at the socket and does not answer? */
+/*
+ * Returns whether the error r means that a daemon, or another program, is at the socket and does
+ * not answer.
+ */
 bool td_cli_is_mute(int r);
-/* A sentence that says why r was no answer on the connection fd (-errno: there was none), and
- * what can be done. Returns buf. */
+/*
+ * Writes a sentence that says why there was no answer, and what the user can do. fd is the
+ * connection, or -errno if there was none; r is the error. Returns buf.
+ */
 const char *td_cli_why_mute(char *buf, size_t len, const char *path, int fd, int r);
-/* `tandem run` goes on without it: says so, closes fd, returns TD_CLI_NO_DAEMON. */
+/* Says that `tandem run` goes on without the daemon, closes fd, and returns TD_CLI_NO_DAEMON. */
 int td_cli_say_no_daemon(const char *path, int fd, int r);
 
 /*
  * Sends a request and calls row() for each message until END. Returns an exit status: 0, or
- * TD_EXIT_USAGE after printing the daemon's error, or that it does not answer.
+ * TD_EXIT_USAGE after printing the daemon's error or that it does not answer.
  */
 int td_cli_ask(
 	const struct td_msg *request, void (*row)(const struct td_msg *msg, void *arg), void *arg);
 /*
- * Sends a request that ends the daemon. Returns when it has ended, with its locks and its socket
+ * Sends a request that ends the daemon. Returns when it has ended and its locks and socket are
  * released, so that another can be started at once.
  */
 int td_cli_ask_to_end(const struct td_msg *request);
-/* td_cli_ask() where `tandem run` needs an answer: a daemon that is lost meanwhile is started
- * again. `row` may have seen some rows twice. TD_CLI_NO_DAEMON: it is
- * there and does not answer. */
+/*
+ * Does what td_cli_ask() does, for `tandem run`: a daemon that is lost meanwhile is started again,
+ * so row() may see some rows twice. Returns TD_CLI_NO_DAEMON if a daemon is there and does not
+ * answer.
+ */
 int td_cli_ask_or_start(
 	const struct td_msg *request, void (*row)(const struct td_msg *msg, void *arg), void *arg);
 
@@ -72,7 +85,9 @@ int td_cli_ask_or_start(
  * -1 after printing an error.
  */
 int td_cli_json_option(int argc, char **argv, bool *ret_json);
-/* The same where there is no other argument. 0, or TD_EXIT_USAGE after printing an error. */
+/*
+ * The same for verbs without other arguments. Returns 0, or TD_EXIT_USAGE after printing an error.
+ */
 int td_cli_list_options(int argc, char **argv, bool *ret_json);
 
 /*
@@ -81,7 +96,7 @@ int td_cli_list_options(int argc, char **argv, bool *ret_json);
  */
 char *td_cli_find(char *buf, size_t len, const char *env, const char *const *candidates);
 
-/* Values of a job's settings: 0, or -errno with *err. */
+/* These check the values of a job's settings. Each returns 0, or -errno with a sentence in err. */
 typedef int (*td_check_fn)(const char *value, struct td_err *err);
 int td_cli_check_class(const char *value, struct td_err *err);
 int td_cli_check_upgrade(const char *value, struct td_err *err);
@@ -90,15 +105,18 @@ int td_cli_check_weight(const char *value, struct td_err *err);
 int td_cli_check_limit(const char *value, struct td_err *err);
 int td_cli_check_duty(const char *value, struct td_err *err);
 int td_cli_check_slack(const char *value, struct td_err *err);
-/* Returns 0, or TD_EXIT_USAGE after printing what is wrong where. */
+/*
+ * Checks a value. Returns 0, or TD_EXIT_USAGE after printing what is wrong; `where` names the
+ * option.
+ */
 int td_cli_check(const char *where, const char *value, td_check_fn check);
 /*
- * Calls each() for every variable of libtandem.so with an invalid value, until it returns false.
- * True: all were visited.
+ * Calls each() for every variable of libtandem.so that has an invalid value, until each() returns
+ * false. Returns whether all were visited.
  */
 bool td_cli_check_variables(
 	bool (*each)(void *arg, const char *name, const struct td_err *err), void *arg);
-/* The daemon's socket. 0, or TD_EXIT_USAGE after complaining. */
+/* Writes the path of the daemon's socket. Returns 0, or TD_EXIT_USAGE after printing an error. */
 int td_cli_socket(char *ret, size_t len);
 
 /*
@@ -107,35 +125,37 @@ int td_cli_socket(char *ret, size_t len);
  */
 int td_cli_ensure_daemon(void);
 
-/* The header of an ELF file. False: it is none. */
+/* Reads the header of an ELF file. Returns false if the file is not one. */
 bool td_cli_read_elf(int fd, Elf64_Ehdr *ret);
-/* Is it of the same machine and class as this program? */
+/* Returns whether the file is for the same machine and class as this program. */
 bool td_cli_is_for_this_machine(const Elf64_Ehdr *header);
-/* Is it linked dynamically? */
+/* Returns whether the program is linked dynamically. */
 bool td_cli_has_interpreter(int fd, const Elf64_Ehdr *header);
 /*
- * Can LD_PRELOAD load it, and is it libtandem.so? False: *ret_why has a sentence that quotes the
- * path and says what was expected.
+ * Returns whether the file is libtandem.so and LD_PRELOAD can load it. If not, ret_why gets a
+ * sentence that quotes the path and says what was expected.
  */
 bool td_cli_is_library(const char *path, char *ret_why, size_t len);
 
 /*
- * Reads what --layers names, a file or counts, into ret_text as td_layers_parse() reads it. 0, or
- * TD_EXIT_USAGE after complaining.
+ * Reads the value of --layers, a file or counts, and writes it as text for td_layers_parse().
+ * Returns 0, or TD_EXIT_USAGE after printing an error.
  */
 int td_cli_layers(const char *value, char ret_text[TD_LAYERS_TEXT]);
 
-/* Was the program built with the CUDA runtime in it? */
+/* Returns whether the program contains the CUDA runtime (linked statically). */
 bool td_cli_has_static_cudart(int fd, const Elf64_Ehdr *header);
 
-/* Makes the environment say which GPUs the job may see (--gpu's value). 0, or an exit status after
- * complaining, or TD_CLI_NO_DAEMON. The daemon lists the GPUs; where it is
- * known not to answer (alone) NVML does. */
+/*
+ * Sets the environment so that the job sees the GPUs that --gpu asks for. They are listed by the
+ * daemon, or by NVML if the daemon is known not to answer (`alone`). Returns 0, an exit status
+ * after printing an error, or TD_CLI_NO_DAEMON.
+ */
 int td_cli_place(const char *value, bool alone);
 
 /*
- * Calls each() with a sentence for every GPU that another daemon shares. 0, or -errno: it cannot be
- * known.
+ * Calls each() with a sentence for every GPU that another daemon shares. Returns 0, or -errno if
+ * that cannot be known.
  */
 int td_cli_foreign_gpus(void (*each)(void *arg, const char *text), void *arg);
 

@@ -1,4 +1,4 @@
-/* See columns.h. */
+/* This file implements columns.h. */
 #include "cli/columns.h"
 
 #include <stdarg.h>
@@ -48,7 +48,7 @@ void td_line_end(struct td_line *line)
 	td_output_flush();
 }
 
-/* NULL: the titles. */
+/* Prints a row, or the titles if cells is NULL. */
 static void print(const char *list, const struct td_cells *cells)
 {
 	struct td_line line = {0};

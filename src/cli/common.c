@@ -1,4 +1,4 @@
-/* Talking to the daemon, JSON, and finding our own files; see cli.h. */
+/* Talks to the daemon, and finds the files of this installation; see cli.h. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -12,14 +12,16 @@
 #include "cli/cli.h"
 #include "proto/socket.h"
 
-/* A daemon that ends is not asked for ever. */
+/* How often a request is sent again if the daemon ends meanwhile. */
 #define ASK_TIMES 5
-/* The daemon is one loop that waits for nothing: one that takes so long for an answer is
- * stopped, or not let run. */
+/*
+ * The daemon is one loop that never blocks. If it takes this long to answer, it is stopped or gets
+ * no CPU time.
+ */
 #define ANSWER_NS (2 * TD_NS_PER_S)
 /*
- * The daemon itself waits for the driver before it lists GPUs, 12 s the first time
- * (daemon/server/tools.c), and when it ends.
+ * The time for answers that wait for the driver: the daemon does so before it lists GPUs, 12 s the
+ * first time (daemon/server/tools.c), and when it ends.
  */
 #define DRIVER_NS (15 * TD_NS_PER_S)
 #define FOR_EVER  0
@@ -36,7 +38,7 @@ int td_cli_connect(const char *path)
 	return td_socket_connect(path, ANSWER_NS);
 }
 
-/* Returns the pid of the listener; 0: not known. */
+/* Returns the pid of the process that listens on the socket; 0 if unknown. */
 static pid_t listener_of(int fd)
 {
 	struct ucred peer;
@@ -80,7 +82,10 @@ const char *td_cli_why_mute(char *buf, size_t len, const char *path, int fd, int
 	return buf;
 }
 
-/* An action may take long. A daemon that is about it answers a PING meanwhile. */
+/*
+ * Called when no answer has come in time. An action may take long, so a PING is sent once: a daemon
+ * that is working on it answers that.
+ */
 static int keep_waiting(int fd, const struct td_msg *request, bool *was_asked)
 {
 	static const struct td_msg ping = {.type = TD_MSG_TYPE_ping};
@@ -92,8 +97,9 @@ static int keep_waiting(int fd, const struct td_msg *request, bool *was_asked)
 }
 
 /*
- * 0 after END; TD_EXIT_USAGE after an ERROR, which was printed; -EAGAIN: nothing that is known came
- * in that time; -errno: the daemon was lost, or is none.
+ * Sends the request and reads the answer. Returns 0 after END; TD_EXIT_USAGE after an ERROR, which
+ * was printed; -EAGAIN if no known message came in time; another -errno if the daemon was lost or
+ * the peer is not a daemon.
  */
 static int exchange(int fd, const struct td_msg *request, uint64_t patience_ns,
 	void (*row)(const struct td_msg *msg, void *arg), void *arg)
@@ -117,7 +123,10 @@ static int exchange(int fd, const struct td_msg *request, uint64_t patience_ns,
 		}
 		if (r || msg.type == TD_MSG_TYPE_end)
 			break;
-		/* Names of jobs and devices come from other users. */
+		/*
+		 * Names of jobs and devices come from other users and may contain control
+		 * characters.
+		 */
 		td_proto_each_str(&msg, td_printable);
 		heard_ns = td_time_now_ns();
 		if (msg.type == TD_MSG_TYPE_error)
@@ -149,9 +158,9 @@ static uint64_t patience_for(const struct td_msg *request)
 }
 
 /*
- * Asks a question first that changes nothing and is answered at once; then does what exchange()
- * does. A slow answer to the request is then not taken for silence. And a stopped daemon does not
- * find, when it continues, a change whose user was told that it has failed.
+ * Sends a harmless request first, which is answered at once, and then the real one by exchange().
+ * So a slow answer to the real request is not taken for silence. And a stopped daemon does not
+ * carry out, when it continues, a change that its user was told had failed.
  */
 static int ask_on(int fd, const struct td_msg *request,
 	void (*row)(const struct td_msg *msg, void *arg), void *arg)
@@ -161,7 +170,7 @@ static int ask_on(int fd, const struct td_msg *request,
 	return r ? r : exchange(fd, request, patience_for(request), row, arg);
 }
 
-/* Says why there was no answer; fd as td_cli_connect() gave it, which is closed. */
+/* Prints why there was no answer, and closes fd. fd is the result of td_cli_connect(). */
 static int fail(const char *path, int fd, int r)
 {
 	char text[TD_CLI_WHY];
@@ -204,7 +213,7 @@ int td_cli_ask_to_end(const struct td_msg *request)
 	r = fd < 0 ? fd : ask_on(fd, request, NULL, NULL);
 	if (r < 0)
 		return fail(path, fd, r);
-	/* The words of its answer do not matter here. */
+	/* The contents of the daemon's last messages do not matter here. */
 	if (!r)
 		(void)td_socket_set_patience(fd, DRIVER_NS);
 	for (struct td_msg msg; !r;) {

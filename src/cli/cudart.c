@@ -1,7 +1,8 @@
 /*
- * Does a program contain the CUDA runtime? nvcc links it statically unless told otherwise (-cudart
- * shared). Such a program has kernels in a section that the runtime registers, and does not ask for
- * libcudart.so. Nothing in the file is believed: a file that does not fit is no such program.
+ * Finds out whether a program contains the CUDA runtime. nvcc links it statically unless told
+ * otherwise (-cudart shared). Such a program has kernels in a section that the runtime registers,
+ * and does not need libcudart.so. The file is not trusted: one whose parts do not fit does not
+ * count.
  */
 #include <elf.h>
 #include <stdlib.h>
@@ -12,7 +13,10 @@
 
 #define TABLE_MAX ((size_t)16 << 20)
 
-/* A part of the file with a NUL behind it, to be freed; NULL: it is not all there. */
+/*
+ * Reads a part of the file and adds a NUL. Returns memory to be freed, or NULL if the part is not
+ * complete.
+ */
 static char *read_part(int fd, uint64_t offset, uint64_t size)
 {
 	char *part = size && size <= TABLE_MAX ? malloc(size + 1) : NULL;
@@ -35,7 +39,7 @@ static const Elf64_Shdr *find_section(const Elf64_Shdr *sections, unsigned count
 	return NULL;
 }
 
-/* Is there a DT_NEEDED entry with this beginning? */
+/* Returns whether there is a DT_NEEDED entry that begins with `library`. */
 static bool needs(int fd, const Elf64_Shdr *dynamic, const Elf64_Shdr *strings, const char *library)
 {
 	size_t entry_count = dynamic->sh_size / sizeof(Elf64_Dyn);

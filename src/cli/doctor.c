@@ -1,4 +1,7 @@
-/* tandem doctor: does sharing work here? One line per check; exit 1 if one failed. */
+/*
+ * tandem doctor: checks whether sharing works here. Prints one line per check; the exit status is 1
+ * if a check failed.
+ */
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
@@ -19,7 +22,7 @@
 struct report {
 	struct td_json json;
 	bool as_json, softgpu; /* softgpu: the driver is in software */
-	bool has_daemon;       /* that answers */
+	bool has_daemon;       /* a daemon answers */
 	unsigned failed;
 };
 
@@ -37,7 +40,10 @@ static void report_check(struct report *report, const char *check, bool ok, cons
 	}
 }
 
-/* Decided by the library's path, so that it need not be initialised. */
+/*
+ * Returns whether the function belongs to softgpu. The path of its library tells that, so the
+ * driver need not be initialised.
+ */
 static bool is_softgpu(void *function)
 {
 	Dl_info info;
@@ -70,7 +76,7 @@ static void check_driver(struct report *report)
 	dlclose(handle);
 }
 
-/* Reports what the backend auto would choose. */
+/* Reports which backend `auto` would choose. */
 static void check_memory(struct report *report)
 {
 	void *handle = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
@@ -78,7 +84,7 @@ static void check_memory(struct report *report)
 	char text[160] = "";
 
 	if (!handle)
-		return; /* said already */
+		return; /* check_driver() has reported that */
 	*(void **)&init = dlsym(handle, "cuInit");
 	*(void **)&get_count = dlsym(handle, "cuDeviceGetCount");
 	*(void **)&get_attribute = dlsym(handle, "cuDeviceGetAttribute");
@@ -149,8 +155,8 @@ static void say_foreign(void *arg, const char *text)
 }
 
 /*
- * Programs of this daemon are refused on GPUs that other daemons share, and run there without
- * tandem.
+ * Reports GPUs that other daemons share. Programs of this daemon are refused on those, and run
+ * there without tandem.
  */
 static void check_locks(struct report *report)
 {
@@ -165,7 +171,10 @@ static void check_locks(struct report *report)
 	}
 }
 
-/* The kernel's file may be there and not be readable, as without psi=1. */
+/*
+ * Reports whether the kernel provides PSI. Its file may exist but not be readable, as without
+ * psi=1.
+ */
 static void check_pressure(struct report *report)
 {
 	int fd = open("/proc/pressure/memory", O_RDONLY | O_CLOEXEC);
@@ -196,7 +205,7 @@ static void say_cpus(const struct td_msg *msg, void *arg)
 	report_check(report, "cpus", !*msg->option.why_not, text);
 }
 
-/* Without a daemon there is no such option. */
+/* Reports whether besteffort.cpus works. Without a daemon there is no such option. */
 static void check_cpus(struct report *report)
 {
 	struct td_msg get = {.type = TD_MSG_TYPE_get};
@@ -212,8 +221,8 @@ static void say_mps(void *arg, bool ok, const char *text)
 }
 
 /*
- * tandem run refuses the variable. A program that loads libtandem.so in another way goes on as if
- * it were not set.
+ * Reports an invalid variable. `tandem run` refuses it. A program that loads libtandem.so in
+ * another way ignores it.
  */
 static bool say_variable(void *arg, const char *name, const struct td_err *err)
 {
@@ -243,7 +252,7 @@ static void check_environment(struct report *report)
 	report_check(report, "libc", true, text);
 }
 
-/* Does the program get more rights than its caller, by its mode or by capabilities? */
+/* Returns whether the program gets more rights than its caller, by its mode or by capabilities. */
 static bool raises_rights(int fd)
 {
 	struct stat st;
@@ -252,7 +261,10 @@ static bool raises_rights(int fd)
 	       fgetxattr(fd, "security.capability", NULL, 0) > 0;
 }
 
-/* Why libtandem.so is not loaded into it, or it does not run on this driver at all; or NULL. */
+/*
+ * Returns why libtandem.so cannot be loaded into the program, or why the program cannot run on this
+ * driver; or NULL.
+ */
 static const char *why_not(const struct report *report, int fd, const Elf64_Ehdr *header)
 {
 	if (!td_cli_is_for_this_machine(header))
@@ -269,7 +281,10 @@ static const char *why_not(const struct report *report, int fd, const Elf64_Ehdr
 	return NULL;
 }
 
-/* "#!/usr/bin/python3 -s": the path alone. False: it is no script. */
+/*
+ * Reads the path of a script's interpreter: "#!/usr/bin/python3 -s" yields "/usr/bin/python3".
+ * Returns false if the file is not a script.
+ */
 static bool read_interpreter(int fd, char *ret, size_t size)
 {
 	ssize_t n = pread(fd, ret, size - 1, 0);
@@ -284,7 +299,7 @@ static bool read_interpreter(int fd, char *ret, size_t size)
 	return true;
 }
 
-/* An interpreter that is itself a script is not followed. */
+/* Checks a script's interpreter. One that is itself a script is not followed. */
 static void check_interpreter(struct report *report, const char *path)
 {
 	Elf64_Ehdr header;

@@ -1,8 +1,8 @@
 /*
- * Predicts what the dynamic linker would say of an ELF file. The linker complains about an
- * LD_PRELOAD entry that it cannot load, and runs the program without it. Nothing in the file is
- * believed: parts that do not fit are ignored. The System V ABI, "Object Files" and "Program
- * Loading and Dynamic Linking".
+ * Predicts what the dynamic linker does with an ELF file. The linker warns about an LD_PRELOAD
+ * entry that it cannot load, and runs the program without it. The file is not trusted: parts that
+ * do not fit are ignored. See the System V ABI, "Object Files" and "Program Loading and Dynamic
+ * Linking".
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 #define MACHINE_NAME "AArch64"
 #endif
 
-#define DYNAMIC_MAX 4096 /* entries that are looked at */
+#define DYNAMIC_MAX 4096 /* the most entries that are read */
 #define SONAME      "libtandem.so"
 
 bool td_cli_read_elf(int fd, Elf64_Ehdr *ret)
@@ -42,7 +42,7 @@ static bool read_segment(int fd, const Elf64_Ehdr *header, unsigned i, Elf64_Phd
 	       sizeof(*ret);
 }
 
-/* The first of that type. */
+/* Finds the first segment of that type. */
 static bool find_segment(int fd, const Elf64_Ehdr *header, uint32_t type, Elf64_Phdr *ret)
 {
 	for (unsigned i = 0; i < header->e_phnum; i++)
@@ -58,7 +58,7 @@ bool td_cli_has_interpreter(int fd, const Elf64_Ehdr *header)
 	return find_segment(fd, header, PT_INTERP, &segment);
 }
 
-/* Finds an entry of the dynamic section; false: there is none. */
+/* Finds the entry with that tag in the dynamic section. Returns false if there is none. */
 static bool find_dynamic(int fd, const Elf64_Phdr *dynamic, int64_t tag, uint64_t *ret)
 {
 	Elf64_Dyn entry;
@@ -76,7 +76,7 @@ static bool find_dynamic(int fd, const Elf64_Phdr *dynamic, int64_t tag, uint64_
 	return false;
 }
 
-/* Where in the file what will be at that address lies; 0: nowhere. */
+/* Returns the offset in the file of the byte that is loaded at that address; 0 if there is none. */
 static uint64_t offset_of(int fd, const Elf64_Ehdr *header, uint64_t address)
 {
 	Elf64_Phdr s;
@@ -101,7 +101,10 @@ static bool is_ours(int fd, const Elf64_Ehdr *header, const Elf64_Phdr *dynamic)
 	       !memcmp(text, SONAME, sizeof(text));
 }
 
-/* A file that was cut off ends the program that it is loaded into. */
+/*
+ * Returns whether all segments lie within the file. A truncated library would crash the program
+ * that loads it.
+ */
 static bool is_whole(int fd, const Elf64_Ehdr *header, uint64_t size)
 {
 	Elf64_Phdr s;
@@ -143,7 +146,7 @@ static const char *what_else(int fd)
 
 bool td_cli_is_library(const char *path, char *ret_why, size_t len)
 {
-	/* A pipe is not waited for. */
+	/* O_NONBLOCK: opening a pipe must not wait for a writer. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	const char *why = fd < 0 ? strerror(errno) : what_else(fd);
 

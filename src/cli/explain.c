@@ -1,4 +1,7 @@
-/* explain: for each process of a job its state, and a table of the causes that apply to it. */
+/*
+ * The verb explain: for each process of a job, prints its state and a table of the causes that
+ * apply to it.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,7 +44,7 @@ static void begin_process(struct sink *sink, const struct td_msg_cause *row)
 	td_json_begin(&sink->causes, stdout);
 }
 
-/* The figures come as "name=value name=value". */
+/* Prints the figures, which come as "name=value name=value", as a JSON object. */
 static void print_figures(struct td_json *json, const char *figures)
 {
 	struct td_json object = {.out = stdout};

@@ -1,4 +1,4 @@
-/* See json.h. */
+/* This file implements json.h. */
 #include "cli/json.h"
 
 #include "base/program.h"

@@ -1,4 +1,4 @@
-/* A JSON array of objects, written as it comes. Strings are escaped. */
+/* Writes a JSON array of objects piece by piece. Strings are escaped. */
 #pragma once
 
 #include <stdint.h>

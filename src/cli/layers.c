@@ -1,11 +1,11 @@
-/* layers: the layers of a network, as the policy mudi compares them. */
+/* The verb layers: shows the layers of a network, as the policy mudi compares them. */
 #include <errno.h>
 #include <string.h>
 
 #include "cli/cli.h"
 #include "onnx/onnx.h"
 
-/* Returns 0, or TD_EXIT_USAGE after complaining. */
+/* Counts the layers of an ONNX file. Returns 0, or TD_EXIT_USAGE after printing an error. */
 static int read_file(const char *path, uint32_t counts[TD_LAYER_KINDS])
 {
 	struct td_onnx_error error;
@@ -26,7 +26,7 @@ int td_cli_layers(const char *value, char ret_text[TD_LAYERS_TEXT])
 	uint32_t counts[TD_LAYER_KINDS];
 	struct td_err err;
 
-	/* A list of digits and commas was meant as counts. */
+	/* A text of digits and commas was meant as counts, so it is not read as a file name. */
 	if (td_layers_parse(value, counts, &err)) {
 		if (!value[strspn(value, "0123456789, ")])
 			return td_cli_fail("--layers: %s", err.msg);

@@ -13,7 +13,7 @@
 #include "gpu/lock.h"
 #include "proto/socket.h"
 
-/* The daemon's gpu.locks, or "auto" when none answers. */
+/* Writes the daemon's option gpu.locks, or "auto" if no daemon answers. */
 static void find_path(const char *socket, char *ret, size_t len)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_get};
@@ -68,7 +68,7 @@ int td_cli_foreign_gpus(void (*each)(void *arg, const char *text), void *arg)
 			!strcmp(owner.socket, socket))
 			continue;
 		format(text, sizeof(text), entry->d_name, &owner);
-		each(arg, td_printable(text)); /* others write those files */
+		each(arg, td_printable(text)); /* other users write these files */
 	}
 	closedir(dir);
 	return 0;

@@ -1,4 +1,4 @@
-/* tandem: a table of verbs, which is the usage and the dispatch. */
+/* tandem: the table of verbs, from which the usage is printed and the verb is called. */
 #include <stdarg.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* tandem metrics: one round of the daemon as Prometheus reads it. */
+/* tandem metrics: prints one round of the daemon in the text format of Prometheus. */
 #include "base/time.h"
 #include "cli/cli.h"
 #include "view/metrics.h"

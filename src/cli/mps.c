@@ -1,7 +1,7 @@
 /*
  * MPS for programs. A program finds a control daemon by its environment before its first CUDA call,
- * so `tandem run` has to know the GPU. It does where the program may see one GPU only. MPS numbers
- * the GPUs of a control daemon from 0; a UUID means the same with and without it.
+ * so `tandem run` must know the GPU. It does if the program may see only one GPU. MPS numbers the
+ * GPUs of a control daemon from 0; a UUID means the same GPU with and without MPS.
  */
 #include "cli/mps.h"
 
@@ -53,7 +53,7 @@ static void keep_gpu(const struct td_msg *msg, void *arg)
 	gpus->count++;
 }
 
-/* Looks without a word whether there is one. */
+/* Returns whether a daemon answers, and prints nothing. */
 static bool has_daemon(void)
 {
 	char path[256];
@@ -100,7 +100,7 @@ static void note_option(const struct td_msg *msg, void *arg)
 		wants->shares = is_one_of(msg->option.value, by_shares);
 }
 
-/* Decides as the daemon does (daemon/server/mps.c). */
+/* Returns whether MPS is to be used; decides as the daemon does (daemon/server/mps.c). */
 static bool is_wanted(void)
 {
 	const struct td_msg get = {.type = TD_MSG_TYPE_get};
@@ -121,8 +121,8 @@ static bool has_starting(const struct gpus *gpus)
 }
 
 /*
- * The list once no control daemon is starting any more, or has taken too long for that. One in
- * fault is about to be started anew.
+ * Lists the GPUs once no control daemon is starting any more, or START_NS have passed. A control
+ * daemon in fault counts as starting, since it is about to be started anew.
  */
 static bool list_started(struct gpus *gpus)
 {
@@ -140,7 +140,7 @@ static bool list_started(struct gpus *gpus)
 	return true;
 }
 
-/* The only GPU that the program may see; -1: there are several, or none. */
+/* Returns the index of the only GPU that the program may see; -1 if there are several or none. */
 static int find_only(const struct gpus *gpus)
 {
 	const char *chosen = getenv("TANDEM_GPUS");
@@ -157,7 +157,10 @@ static void complain(const char *why)
 	fprintf(stderr, "tandem: MPS: %s: the program runs without it\n", why);
 }
 
-/* The online jobs' rest, in whole percents, unless the user has chosen one. */
+/*
+ * Sets the program's share of the SMs, in whole percents, to what online jobs leave, unless the
+ * user has chosen one.
+ */
 static void set_share(uint32_t sm_share_ppm)
 {
 	const char *class = getenv("TANDEM_CLASS");
@@ -190,7 +193,7 @@ void td_cli_set_mps(void)
 		set_share(gpus.gpu[i].sm_share_ppm);
 		return;
 	}
-	/* A foreign one is found by the program itself. */
+	/* The program itself finds a control daemon that tandem did not start. */
 	if (!strcmp(gpus.gpu[i].state, "foreign") || !gpus.gpu[i].state[0])
 		return;
 	snprintf(why, sizeof(why), "GPU %u: %s%s%s", gpus.gpu[i].number, gpus.gpu[i].state,
@@ -205,7 +208,9 @@ struct sayer {
 	void *arg;
 };
 
-/* A pipe directory that is not ours: whose control daemon is there, or was. */
+/*
+ * Checks a pipe directory that is not tandem's: reports whose control daemon runs, or ran, there.
+ */
 static void check_place(const struct sayer *to, const char *directory)
 {
 	struct td_mps_place place;
@@ -231,7 +236,7 @@ static void check_place(const struct sayer *to, const char *directory)
 	to->say(to->arg, place.alive && (!place.uid || place.uid == geteuid()), text);
 }
 
-/* Returns the reason why MPS cannot serve a GPU, by its compute mode and age; "": it can. */
+/* Reports whether MPS can serve a GPU, by its compute mode and its compute capability. */
 static void check_device(const struct sayer *to, int device, int mode, int major)
 {
 	char text[200] = "";
@@ -279,7 +284,7 @@ static void check_devices(const struct sayer *to)
 	dlclose(handle);
 }
 
-/* Reports the daemon's own control daemons. */
+/* Reports on the control daemons that tandemd has started. */
 static void check_own(const struct sayer *to)
 {
 	const struct td_msg list = {.type = TD_MSG_TYPE_list_gpus};

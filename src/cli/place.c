@@ -1,12 +1,12 @@
 /*
- * tandem run --gpu: the GPUs that the job may see, as libtandem.so reads them from its environment
- * (preload/agent/place.h).
+ * tandem run --gpu: chooses the GPUs that the job may see. libtandem.so reads them from its
+ * environment (preload/agent/place.h).
  *
- * The candidates are those of CUDA_VISIBLE_DEVICES where that is set, in its order. The driver
- * itself interprets it, in a child, so that indices, prefixes of UUIDs and parts of GPUs keep their
- * meaning. Otherwise the candidates are the daemon's list, by NVML; without NVML the driver is
- * asked. Within the job the variable begins anew, as in a container, because the outer indices
- * would name other GPUs.
+ * If CUDA_VISIBLE_DEVICES is set, the candidates are its GPUs, in its order. The driver itself
+ * interprets it, in a child process, so that indices, prefixes of UUIDs and parts of GPUs keep
+ * their meaning. Otherwise the candidates are the daemon's list, which comes from NVML; without
+ * NVML the driver is asked. Within the job the variable is cleared, as in a container, because the
+ * outer indices would name other GPUs.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -25,7 +25,7 @@
 
 #define ROWS_MAX 64
 
-/* The daemon's list. */
+/* The GPUs as the daemon lists them. */
 struct rows {
 	uint32_t count;
 	struct {
@@ -73,7 +73,7 @@ static void add_uuid(struct list *list, const char *uuid)
 
 /* -- the driver's list -- */
 
-/* Runs in the child and writes one line for each device. */
+/* Writes one line for each device; runs in the child process. */
 static void write_devices(int out)
 {
 	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -100,8 +100,8 @@ static void write_devices(int out)
 			(void)get_uuid_v2(own, device);
 		td_uuid_format(text, own);
 		/*
-		 * A part of a GPU has a UUID of its own in the second form, and its GPU's in the
-		 * first.
+		 * For a part of a GPU, cuDeviceGetUuid_v2() returns its own UUID, and
+		 * cuDeviceGetUuid() that of the whole GPU.
 		 */
 		if (memcmp(own, whole, sizeof(own)))
 			memcpy(text, "MIG-", 4);
@@ -147,11 +147,11 @@ static int list_by_driver(struct list *ret)
 	return 0;
 }
 
-/* -- what there is -- */
+/* -- the candidates -- */
 
 /*
- * Lists the candidates: "0 (NVIDIA H200, GPU-...), 1 (...)", or only the UUID where the daemon does
- * not know the GPU.
+ * Returns the candidates as text: "0 (NVIDIA H200, GPU-...), 1 (...)", or only the UUID of a GPU
+ * that the daemon does not know.
  */
 static const char *describe(const struct rows *rows, const struct list *candidates)
 {
@@ -183,7 +183,7 @@ static int list_candidates(const struct rows *rows, struct list *ret)
 			if (!(rows->row[i].known & TD_GPU_IS_DIVIDED))
 				add_uuid(ret, rows->row[i].uuid);
 	}
-	/* Parts of a GPU that nobody has used yet only the driver knows. */
+	/* Only the driver knows parts of a GPU that no program has used yet. */
 	if (!ret->count && list_by_driver(ret))
 		return TD_EXIT_USAGE;
 	if (ret->count)
@@ -195,7 +195,7 @@ static int list_candidates(const struct rows *rows, struct list *ret)
 	return td_cli_fail("--gpu: there is no GPU here: see tandem doctor");
 }
 
-/* -- what is asked for -- */
+/* -- the value of --gpu -- */
 
 static bool is_row(const struct rows *rows, uint32_t row, const char *word, size_t len)
 {
@@ -223,7 +223,10 @@ static int fail_word(
 		visible ? visible : "", describe(rows, candidates));
 }
 
-/* A candidate by its number, or by a UUID or as much of one as no other has. -1: there is none. */
+/*
+ * Returns the index of the candidate with that number or UUID. The beginning of a UUID is enough if
+ * it is unique. Returns -1 if there is none.
+ */
 static int find_word(
 	const char *word, size_t len, const struct rows *rows, const struct list *candidates)
 {
@@ -273,7 +276,10 @@ static int choose_words(
 	return 0;
 }
 
-/* "any" or "any:2": how many. 0: it is something else; below 0: complained. */
+/*
+ * Returns the count of "any" (1) or "any:2" (2). Returns 0 if the value is something else; below 0
+ * after printing an error.
+ */
 static int count_of_any(const char *value, const struct rows *rows, const struct list *candidates)
 {
 	struct td_err err = {0};
@@ -289,7 +295,7 @@ static int count_of_any(const char *value, const struct rows *rows, const struct
 	return (int)count;
 }
 
-/* rest: those that are not chosen are visible, too. */
+/* Sets the job's variables. rest: the candidates that are not chosen are visible to it, too. */
 static int set_environment(const struct list *list, uint32_t count, bool rest)
 {
 	char text[TD_GPU_MAX * TD_UUID_TEXT] = "", number[12];
@@ -310,8 +316,8 @@ static int set_environment(const struct list *list, uint32_t count, bool rest)
 }
 
 /*
- * Lists the GPUs in the order in which the daemon numbers them, which is NVML's. Without NVML there
- * are no numbers, and the driver lists the candidates.
+ * Lists the GPUs in the order of the daemon's numbers, which is NVML's. Without NVML there are no
+ * numbers, and the driver lists the candidates.
  */
 static void list_by_nvml(struct rows *rows)
 {

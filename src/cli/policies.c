@@ -1,4 +1,4 @@
-/* policies: which can decide here, and what the others lack. */
+/* The verb policies: lists which policies this node can run, and what the others lack. */
 #include <stdbool.h>
 
 #include "cli/cli.h"
@@ -17,7 +17,7 @@ static void end_row(struct sink *sink)
 	sink->is_in_row = false;
 }
 
-/* The missing abilities are a list of their own within the row. */
+/* Begins a row. The missing abilities are a list of their own within it. */
 static void begin_row(struct sink *sink, const struct td_msg_policy *policy)
 {
 	end_row(sink);

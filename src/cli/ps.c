@@ -1,4 +1,4 @@
-/* ps: the jobs, once. For people in the columns of `tandem top`, or as JSON. */
+/* The verb ps: prints the jobs once, in the columns of `tandem top` or as JSON. */
 #include "cli/cli.h"
 #include "cli/columns.h"
 #include "proto/socket.h"
@@ -22,7 +22,7 @@ static void row(const struct td_msg *msg, void *arg)
 		td_rows_others(&sink->out, &msg->others);
 }
 
-/* text_of() says what stands in the cell of a column. */
+/* Prints a line. text_of() returns the text of the cell in a column. */
 static void print(const bool shows[TD_JOBS_N],
 	const char *(*text_of)(char *buf, const void *of, enum td_jobs_column column),
 	const void *of)

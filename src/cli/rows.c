@@ -1,4 +1,4 @@
-/* See rows.h. */
+/* This file implements rows.h. */
 #include "cli/rows.h"
 
 #include <string.h>
@@ -104,7 +104,10 @@ void td_rows_others(struct td_json *j, const struct td_msg_others *others)
 	td_json_end_row(j);
 }
 
-/* "power cap, thermal"; empty: nothing holds the clock down. Returns buf. */
+/*
+ * Writes the reasons that hold the clock down, such as "power cap, thermal"; "" if there are none.
+ * Returns buf.
+ */
 static char *throttle_text(uint64_t reasons, char *buf, size_t len)
 {
 #define X(bit, name) {bit, name},

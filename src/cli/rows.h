@@ -1,4 +1,4 @@
-/* Rows of the daemon as JSON, for `tandem ps`, `tandem gpu` and `tandem top`. */
+/* Writes the daemon's rows as JSON, for `tandem ps`, `tandem gpu` and `tandem top`. */
 #pragma once
 
 #include "cli/json.h"
@@ -11,7 +11,9 @@ struct td_snapshot_job;
 
 /* Writes a field, unless the number is UINT32_MAX. */
 void td_rows_number(struct td_json *j, const char *key, uint32_t number);
-/* Writes the fields that name a process. Empty strings and 0 mean: no single process. */
+/*
+ * Writes the fields that name a process. Empty strings and 0 mean that there is no single process.
+ */
 void td_rows_who(struct td_json *j, const char *job, const char *name, uint32_t pid);
 
 void td_rows_job(struct td_json *j, const struct td_msg_job *job);

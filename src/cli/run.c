@@ -23,12 +23,14 @@
 #include "proto/words.h"
 #include "view/options.h"
 
-/* A daemon serves milliseconds after it was started, but for a slow disk or a busy machine. */
+/*
+ * How long to wait for a new daemon. It normally serves within milliseconds, but a slow disk or a
+ * busy machine may delay it.
+ */
 #define START_NS (10 * TD_NS_PER_S)
 
 /*
- * Waits until there is something to read or the other end is closed. False: neither happened in
- * time.
+ * Waits until fd is readable or its other end is closed. Returns false if neither happened in time.
  */
 static bool is_readable_by(int fd, uint64_t deadline_ns)
 {
@@ -45,8 +47,10 @@ static bool is_readable_by(int fd, uint64_t deadline_ns)
 	return r != 0;
 }
 
-/* Reads the words of a daemon that we started (tandemd --ready-fd): why it does not serve, or
- * nothing. False: it neither served nor ended in time. */
+/*
+ * Reads what a daemon that was just started reports (tandemd --ready-fd): why it cannot serve, or
+ * nothing. Returns false if it neither served nor ended in time.
+ */
 static bool hear(int fd, char *ret_why, size_t len)
 {
 	uint64_t deadline_ns = td_time_now_ns() + START_NS;
@@ -68,10 +72,10 @@ static bool hear(int fd, char *ret_why, size_t len)
 }
 
 /*
- * Forks tandemd in its own session. Returns once it accepts connections, or has failed with a
- * reason. Many may do so at once: the daemon's lock lets one live, and the others' failure does not
- * matter if a daemon answers in the end. 0, an exit status after printing an error, or
- * TD_CLI_NO_DAEMON after saying that no daemon answers.
+ * Starts tandemd in its own session. Returns once it accepts connections, or has failed with a
+ * reason. Several processes may do this at once: the daemon's lock lets one daemon live, and the
+ * failure of the others does not matter if a daemon answers in the end. Returns 0, an exit status
+ * after printing an error, or TD_CLI_NO_DAEMON after saying that no daemon answers.
  */
 static int start_daemon(const char *socket_path, char *ret_why, size_t len)
 {
@@ -94,7 +98,7 @@ static int start_daemon(const char *socket_path, char *ret_why, size_t len)
 		int log_fd;
 
 		close(ready[0]);
-		/* Forks once more, so that the daemon is no child of the program. */
+		/* A second fork makes the daemon no child of the program. */
 		if (setsid() < 0 || fork() != 0)
 			_exit(0);
 		snprintf(log, sizeof(log), "%s.log", socket_path);
@@ -124,8 +128,8 @@ static int start_daemon(const char *socket_path, char *ret_why, size_t len)
 }
 
 /*
- * Returns 0 if a daemon answers at path; TD_CLI_NO_DAEMON or an exit status after printing why;
- * -errno if there is none, or it has just ended.
+ * Returns 0 if a daemon answers at path; TD_CLI_NO_DAEMON or an exit status after printing why not;
+ * -errno if there is none or it has just ended.
  */
 static int look_for_daemon(const char *path)
 {
@@ -159,7 +163,7 @@ int td_cli_ensure_daemon(void)
 		if (attempt)
 			nanosleep(&pause, NULL);
 	}
-	/* A daemon is there, and probably has too many peers. */
+	/* A daemon is there but refuses the connection; it probably has too many. */
 	if (r == -ECONNRESET || r == -EPIPE)
 		return td_cli_say_no_daemon(path, -1, r);
 	if (*why)
@@ -181,8 +185,8 @@ struct job {
 };
 
 /*
- * Refuses variables that the program would inherit and ignore silently: an unreadable limit is no
- * limit. An option replaces its variable.
+ * Refuses variables that the program would inherit and ignore silently: an invalid limit would be
+ * no limit. A variable that an option replaces is not refused.
  */
 static bool refuse(void *arg, const char *name, const struct td_err *err)
 {
@@ -251,7 +255,10 @@ static void help(void)
 	     "found.");
 }
 
-/* Only two sizes, or two shares, can be compared. */
+/*
+ * Returns whether `limit` is less than `than`. A size and a share cannot be compared and count as
+ * less.
+ */
 static bool is_less(const char *limit, const char *than)
 {
 	uint64_t a, b;
@@ -286,7 +293,7 @@ static int check_together(const struct job *job)
 	return 0;
 }
 
-/* The index of the command in argv; 0 for help shown; -1 after complaining. */
+/* Returns the index of the command in argv; 0 after help was shown; -1 after printing an error. */
 static int parse(int argc, char **argv, struct job *job)
 {
 	static const struct option options[] = {
@@ -401,7 +408,7 @@ static int set_environment(const struct job *job, const char *command)
 
 	if (!td_cli_find(library, sizeof(library), "TANDEM_LIB", candidates))
 		return td_cli_fail("libtandem.so was not found beside tandem: set TANDEM_LIB");
-	/* The dynamic linker would say so, and run the command without tandem. */
+	/* The dynamic linker would only warn, and run the command without tandem. */
 	if (*library != '/')
 		return td_cli_fail("TANDEM_LIB: \"%s\" is not valid: expected a path that begins "
 				   "with /, as programs change their folder",
@@ -416,7 +423,8 @@ static int set_environment(const struct job *job, const char *command)
 		    others ? others : "") >= (int)sizeof(preload))
 		return td_cli_fail("LD_PRELOAD is too long");
 	/*
-	 * The pid and, against its reuse, the time: short enough to type, unique enough for a node.
+	 * The job's id is the pid and, since pids are reused, the time: short enough to type, and
+	 * unique on a node.
 	 */
 	snprintf(id, sizeof(id), "%d.%lx", (int)getpid(), (unsigned long)time(NULL) & 0xfffff);
 	setenv("LD_PRELOAD", preload, 1);
@@ -453,7 +461,10 @@ static void note_quota(const struct td_msg *msg, void *arg)
 		*(bool *)arg = true;
 }
 
-/* Asks whether the quota has room; only a daemon with quotas knows the question. */
+/*
+ * Asks whether the user's quota has room for the job. The question is sent only to a daemon that
+ * has quotas.
+ */
 static int check_quota(const struct job *job)
 {
 	struct td_msg get = {.type = TD_MSG_TYPE_get}, msg = {.type = TD_MSG_TYPE_admit};
@@ -470,8 +481,11 @@ static int check_quota(const struct job *job)
 	return td_cli_ask_or_start(&msg, NULL, NULL);
 }
 
-/* Asks the daemon about what is to run, starting it if there is none. 0, or an exit status;
- * TD_CLI_NO_DAEMON: there is no answer, which was said, and the program runs all the same. */
+/*
+ * Asks the daemon about the job, and starts a daemon if there is none. Returns 0 or an exit status;
+ * TD_CLI_NO_DAEMON if there is no answer, which was printed, and the program shall run all the
+ * same.
+ */
 static int consult(const struct job *job)
 {
 	int r = td_cli_ensure_daemon();
@@ -486,7 +500,7 @@ static int consult(const struct job *job)
 	return r;
 }
 
-/* Stays as the parent of the program, whose environment is set. */
+/* Stays as the parent of the program. The program's environment is set already. */
 static int supervise(const struct job *job, char *const *argv)
 {
 	struct td_supervise options = {.argv = argv,

@@ -1,4 +1,4 @@
-/* gpu, events: rows for people, or JSON. */
+/* The verbs gpu and events: print rows for people, or JSON. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ struct sink {
 	unsigned rows;
 };
 
-/* The titles go before the first row: where there is none, nothing is printed. */
+/* Prints a row. The titles are printed before the first row, so without rows nothing is printed. */
 static void print_row(struct sink *sink, const char *list, const struct td_cells *cells)
 {
 	if (!sink->rows++)
@@ -166,7 +166,10 @@ int td_verb_events(int argc, char **argv)
 	return status;
 }
 
-/* A verb that is a program of its own, as it needs more than libc. what: how to get it. */
+/*
+ * Executes a verb that is a program of its own, since it needs more than libc. `what` says how to
+ * get it.
+ */
 static int become(
 	char **argv, const char *const *candidates, const char *variable, const char *what)
 {
@@ -209,7 +212,7 @@ int td_verb_profile(int argc, char **argv)
 		"(Fedora) and build tandem again");
 }
 
-/* The program that measures has the database, so it shows it, too. */
+/* The verb model. The program tandem-profile has the database, so it also shows it. */
 int td_verb_model(int argc, char **argv)
 {
 	static char profile[] = "profile";

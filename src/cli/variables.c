@@ -1,6 +1,6 @@
 /*
- * Checks values of a job's settings, from options of `tandem run` or the environment. libtandem.so
- * ignores invalid values, because it may not print.
+ * Checks the values of a job's settings, from options of `tandem run` or the environment.
+ * libtandem.so ignores invalid values, because it may not print.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -113,10 +113,9 @@ static const struct {
 	{"TANDEM_DUTY", td_cli_check_duty}, {"TANDEM_SLACK", td_cli_check_slack},
 	{"TANDEM_CLASS", td_cli_check_class}, {"TANDEM_UPGRADE", td_cli_check_upgrade},
 	{"TANDEM_WEIGHT", td_cli_check_weight}, {"TANDEM_BACKEND", td_cli_check_backend},
-	{"TANDEM_LAYERS", check_layers},
-	{"TANDEM_HOST_LIMIT", td_cli_check_limit}, {"TANDEM_HOST_FULL", check_host_full},
-	{"TANDEM_DRAIN_DEADLINE", check_duration}, {"TANDEM_IDLE", check_duration},
-	{"TANDEM_GRACE", check_duration}};
+	{"TANDEM_LAYERS", check_layers}, {"TANDEM_HOST_LIMIT", td_cli_check_limit},
+	{"TANDEM_HOST_FULL", check_host_full}, {"TANDEM_DRAIN_DEADLINE", check_duration},
+	{"TANDEM_IDLE", check_duration}, {"TANDEM_GRACE", check_duration}};
 
 bool td_cli_check_variables(
 	bool (*each)(void *arg, const char *name, const struct td_err *err), void *arg)

@@ -1,6 +1,7 @@
 /*
- * tandem completion: what completes `tandem ...` in a shell, from the table of verbs and from
- * view/options.def. The scripts ask `tandem completion jobs` and `keys` for what changes.
+ * tandem completion: writes a shell script that completes `tandem ...`, from the table of verbs and
+ * from view/options.def. The scripts call `tandem completion jobs` and `keys` for words that
+ * change.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +19,10 @@ static const struct verb_option {
 };
 #define OPTION_N (sizeof(options) / sizeof(options[0]))
 
-/* Calls each() for every option of a verb: those of options.def, and those that its arguments name,
- * as "[--json]". */
+/*
+ * Calls each() for every option of a verb: those of options.def, and those that its arguments
+ * mention, such as "[--json]".
+ */
 static void each_option(const struct td_verb *verb,
 	void (*each)(void *arg, const struct verb_option *option), void *arg)
 {
@@ -39,7 +42,7 @@ static void each_option(const struct td_verb *verb,
 	}
 }
 
-/* The operand that a verb takes behind its options. */
+/* The kind of operand that a verb takes after its options. */
 enum operand { NOTHING, JOB, COMMAND, SETTING, SHELL };
 
 static enum operand operand_of(const struct td_verb *verb)
@@ -53,7 +56,7 @@ static enum operand operand_of(const struct td_verb *verb)
 	return strstr(verb->arguments, "JOB") ? JOB : NOTHING;
 }
 
-/* The words that an option's value may be, with blanks between; "": anything. */
+/* Adds the possible values of an option, with blanks between; "" means any value. */
 static void add_values(struct td_text *text, const struct verb_option *option)
 {
 	if (strcmp(option->values, "@sort")) {
@@ -178,7 +181,7 @@ static void write_bash(struct td_text *text)
 
 /* -- zsh -- */
 
-/* Text between single quotes in which zsh's _arguments reads no sign of its own. */
+/* Adds text between single quotes; characters with a meaning in zsh's _arguments are escaped. */
 static void add_zsh(struct td_text *text, const char *words)
 {
 	for (; *words; words++) {
@@ -319,9 +322,9 @@ static void write_fish(struct td_text *text)
 	}
 }
 
-/* -- what changes -- */
+/* -- words that change -- */
 
-/* "id<TAB>name" for each job once: rows of its processes and GPUs follow one another. */
+/* Prints "id<TAB>name" once for each job. Rows of the same job follow one another. */
 static void job_row(const struct td_msg *msg, void *arg)
 {
 	char *last = arg;

@@ -1,4 +1,4 @@
-/* Starts the program; see child.h. */
+/* This file implements child.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -22,13 +22,14 @@ void td_inherited_take(struct td_inherited *ret)
 }
 
 /*
- * A client of MPS that is killed may hang the server. So it gets SIGTERM, which libtandem catches,
- * and the witness kills it if it stays.
+ * Sets the signal that the child gets when its parent dies. Killing a client of MPS may hang the
+ * MPS server. So such a child gets SIGTERM, which libtandem catches, and the witness kills it if it
+ * stays.
  */
 static void set_death_signal(pid_t supervisor)
 {
 	prctl(PR_SET_PDEATHSIG, getenv("CUDA_MPS_PIPE_DIRECTORY") ? SIGTERM : SIGKILL);
-	/* The supervisor may have been killed before. */
+	/* The supervisor may have been killed before this call. */
 	if (getppid() != supervisor)
 		_exit(125);
 }
@@ -65,7 +66,7 @@ int td_child_start(struct td_child *child, char *const *argv, unsigned restarts,
 		return -errno;
 	child->pid = fork();
 	if (child->pid == 0) {
-		/* The supervisor may have been killed before the first line. */
+		/* The supervisor may have been killed before this line. */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (getppid() != supervisor)
 			_exit(125);

@@ -1,4 +1,4 @@
-/* When a supervised program is ended and started again; see life.h. */
+/* Decides when a supervised program is ended and started again; see life.h. */
 #include <assert.h>
 #include <signal.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 #define NEVER UINT64_MAX
 
-/* Times that the daemon sends may be beyond all bounds. */
+/* Adds a time. It saturates, since times from the daemon may be arbitrarily large. */
 static uint64_t later(uint64_t now_ns, uint64_t ns)
 {
 	return ns < NEVER - now_ns ? now_ns + ns : NEVER;
@@ -45,9 +45,9 @@ bool td_life_has_program(const struct td_life *life)
 	       life->state == TD_LIFE_STOPPING;
 }
 
-/* -- is it started again? -- */
+/* -- the decision to start again -- */
 
-/* Would one more restart be more than `most` of them within the window? */
+/* Returns whether one more restart would exceed `most` restarts within the window. */
 static bool is_bound_reached(const struct td_life *life, uint64_t now_ns)
 {
 	uint32_t most = life->restart.most;
@@ -59,8 +59,10 @@ static bool is_bound_reached(const struct td_life *life, uint64_t now_ns)
 		       life->restart.window_ns;
 }
 
-/* A program that could not be executed at all was mistyped. One that writes to a pipe that nobody
- * reads would end again at once. */
+/*
+ * Returns whether the program is not started again. If it could not be executed at all, its name
+ * was probably wrong. If it died of SIGPIPE, it would do so again at once.
+ */
 static bool is_final(const struct td_life *life, bool unstarted)
 {
 	const struct td_life_end *end = &life->end;
@@ -88,7 +90,7 @@ static void back_off(struct td_life *life, uint64_t least_ns, uint64_t now_ns)
 	life->ready_ns = now_ns + life->delay_ns;
 }
 
-/* Tells the job's processes to end. */
+/* Sends SIGTERM to the job's processes. */
 static enum td_life_action tell(
 	struct td_life *life, enum td_life_state state, uint64_t kill_ns, uint64_t now_ns)
 {
@@ -102,7 +104,7 @@ static enum td_life_action end(struct td_life *life)
 	return enter(life, TD_LIFE_OVER, NEVER, TD_LIFE_END);
 }
 
-/* The program ended by itself, or because the user wanted it. */
+/* Decides after an end of the program that was not ordered. */
 static enum td_life_action after_own_end(struct td_life *life, bool unstarted, uint64_t now_ns)
 {
 	if (is_final(life, unstarted))
@@ -127,11 +129,11 @@ static enum td_life_action after_end(
 	if (life->is_interrupted)
 		return end(life);
 	life->ready_ns = now_ns;
-	/* The others of the job have what is left of the time. */
+	/* The job's other processes get the rest of the time. */
 	return enter(life, TD_LIFE_CLEARING, life->wake_ns, TD_LIFE_NOTHING);
 }
 
-/* -- no program runs -- */
+/* -- while no program runs -- */
 
 static enum td_life_action wait_or_start(struct td_life *life, uint64_t now_ns)
 {
@@ -140,7 +142,7 @@ static enum td_life_action wait_or_start(struct td_life *life, uint64_t now_ns)
 	return enter(life, TD_LIFE_BACKING_OFF, life->ready_ns, TD_LIFE_NOTHING);
 }
 
-/* It asks for admission once the back-off has ended. */
+/* Queues the job. It asks for admission when the back-off is over. */
 static enum td_life_action queue(struct td_life *life, uint64_t now_ns)
 {
 	back_off(life, TD_LIFE_QUEUE_NS, now_ns);
@@ -159,7 +161,7 @@ static enum td_life_action after_clearing(struct td_life *life, uint64_t now_ns)
 
 /* -- orders -- */
 
-/* An order that comes again may only shorten what is left of its times. */
+/* Handles an order to stop. A repeated order can only shorten the remaining times. */
 static enum td_life_action stop(
 	struct td_life *life, const struct td_life_input *input, uint64_t now_ns)
 {
@@ -210,7 +212,7 @@ static enum td_life_action interrupt(struct td_life *life, int signal)
 	life->is_interrupted = true;
 	if (td_life_has_program(life) || life->state == TD_LIFE_OVER)
 		return TD_LIFE_NOTHING;
-	/* A job that is to end anyway ends as its program did. */
+	/* A job that was ordered to stop ends with its program's own status. */
 	if (life->order != TD_LIFE_ORDER_STOP)
 		life->end = (struct td_life_end){true, signal};
 	return end(life);
@@ -225,12 +227,15 @@ static enum td_life_action be_later(struct td_life *life, uint64_t now_ns)
 	case TD_LIFE_CLEARING:
 		if (!life->is_told)
 			return tell(life, life->state, life->kill_ns, now_ns);
-		/* A process that forks while it is killed is found the next time. */
+		/*
+		 * A process that forks while it is killed leaves a child, which is found the next
+		 * time.
+		 */
 		life->wake_ns = now_ns + TD_LIFE_DELAY_NS;
 		return TD_LIFE_KILL;
 	case TD_LIFE_BACKING_OFF: return start(life);
 	case TD_LIFE_QUEUED:
-		/* Refused, it asks again; its delays grow. */
+		/* If the job is refused, it asks again, with growing delays. */
 		back_off(life, TD_LIFE_QUEUE_NS, now_ns);
 		life->wake_ns = life->ready_ns;
 		return TD_LIFE_ASK;

@@ -26,14 +26,16 @@
 
 #include "cli/supervise/restart.h"
 
-/* The first delay before a restart. Each restart doubles it, up to the bound; a run that lasts
- * TD_LIFE_HEALTHY_NS sets it back. These are docker's figures. */
+/*
+ * The first delay before a restart. Each restart doubles the delay, up to the maximum. A run of at
+ * least TD_LIFE_HEALTHY_NS resets it. docker uses the same figures.
+ */
 #define TD_LIFE_DELAY_NS     (100ull * 1000 * 1000)
 #define TD_LIFE_DELAY_MAX_NS (60ull * 1000 * 1000 * 1000)
 #define TD_LIFE_HEALTHY_NS   (10ull * 1000 * 1000 * 1000)
-/* The same for a job that was evicted: what evicted it needs a while to pass. */
+/* The first delay for a job that was evicted: the reason for the eviction needs a while to pass. */
 #define TD_LIFE_QUEUE_NS (1000ull * 1000 * 1000)
-/* How long what a program left behind has to end after SIGTERM. */
+/* How long processes that a program left behind may take to end after SIGTERM. */
 #define TD_LIFE_GRACE_NS (10ull * 1000 * 1000 * 1000)
 
 enum td_life_state {
@@ -47,7 +49,7 @@ enum td_life_state {
 	TD_LIFE_STATE_N,
 };
 
-/* The orders of the daemon. */
+/* The daemon's orders. */
 enum td_life_order {
 	TD_LIFE_ORDER_NONE,
 	TD_LIFE_ORDER_STOP,    /* end it */
@@ -62,9 +64,9 @@ enum td_life_event {
 	TD_LIFE_ENDED,       /* it has ended: `end` says how */
 	TD_LIFE_CLEARED,     /* no process of the job is left */
 	TD_LIFE_INTERRUPTED, /* the user's signal `end.code` says that the job is to end */
-	TD_LIFE_ORDERED,     /* `order`, with its times; again: the times may be shorter */
+	TD_LIFE_ORDERED,     /* an order has come; a repeated one may shorten its times */
 	TD_LIFE_ADMITTED,    /* a queued job may start */
-	TD_LIFE_TIME,        /* it is later */
+	TD_LIFE_TIME,        /* wake_ns has come */
 	TD_LIFE_EVENT_N,
 };
 
@@ -72,8 +74,8 @@ enum td_life_action {
 	TD_LIFE_NOTHING,
 	TD_LIFE_START,     /* start the program; then STARTED, or UNSTARTED */
 	TD_LIFE_TERMINATE, /* SIGTERM to all processes of the job */
-	TD_LIFE_KILL,      /* SIGKILL to all processes of the job; again at each time */
-	TD_LIFE_ASK,       /* ask the daemon for admission; then ADMITTED, or nothing */
+	TD_LIFE_KILL,      /* SIGKILL to all processes of the job; repeated at each wake_ns */
+	TD_LIFE_ASK,       /* ask the daemon for admission; ADMITTED follows if it agrees */
 	TD_LIFE_END,       /* tandem ends as `end` says */
 	TD_LIFE_ACTION_N,
 };
@@ -88,8 +90,8 @@ struct td_life_input {
 	enum td_life_event event;
 	struct td_life_end end;
 	enum td_life_order order;
-	uint64_t leave_ns; /* ORDERED: time to leave before SIGTERM */
-	uint64_t kill_ns;  /* ORDERED: time to end after SIGTERM, before SIGKILL */
+	uint64_t leave_ns; /* ORDERED: the time before SIGTERM */
+	uint64_t kill_ns;  /* ORDERED: the time between SIGTERM and SIGKILL */
 };
 
 struct td_life {
@@ -97,26 +99,26 @@ struct td_life {
 	bool may_queue; /* --requeue */
 
 	enum td_life_state state;
-	enum td_life_order order; /* what was ordered of this instance */
+	enum td_life_order order; /* the order for the instance that runs */
 	bool is_told;             /* its processes got SIGTERM */
 	bool is_interrupted;
-	bool gave_up;        /* the bound of restarts is reached */
-	uint32_t starts;     /* of the program, this one included */
-	uint32_t failures;   /* restarts after the program's own end */
-	uint64_t started_ns; /* when it began to run; 0: it never did */
-	uint64_t wake_ns;    /* TIME is due then; UINT64_MAX: never */
-	uint64_t kill_ns;    /* from SIGTERM to SIGKILL */
-	uint64_t delay_ns;   /* the last back-off, 0 for none */
-	uint64_t ready_ns;   /* when that ends */
+	bool gave_up;        /* the bound on restarts was reached */
+	uint32_t starts;     /* starts of the program, including the present one */
+	uint32_t failures;   /* restarts that followed an end by itself */
+	uint64_t started_ns; /* when the program began to run; 0: it never did */
+	uint64_t wake_ns;    /* when TIME is due; UINT64_MAX: never */
+	uint64_t kill_ns;    /* the time between SIGTERM and SIGKILL */
+	uint64_t delay_ns;   /* the last back-off; 0: there was none */
+	uint64_t ready_ns;   /* when that back-off ends */
 	struct td_life_end end;
-	uint64_t times_ns[TD_RESTARTS_MAX]; /* of the last restarts: a ring */
+	uint64_t times_ns[TD_RESTARTS_MAX]; /* a ring with the times of the last restarts */
 };
 
-/* The first action is START. */
+/* Initialises the life. Returns the first action, which is START. */
 enum td_life_action td_life_begin(
 	struct td_life *life, const struct td_restart *restart, bool may_queue);
 /* Takes an event. Returns the action that it asks for. */
 enum td_life_action td_life_step(
 	struct td_life *life, const struct td_life_input *input, uint64_t now_ns);
-/* Is there a process of the program? */
+/* Returns whether a process of the program exists. */
 bool td_life_has_program(const struct td_life *life);

@@ -10,14 +10,14 @@
 #include "cli/supervise/link.h"
 #include "proto/socket.h"
 
-/* As libtandem.so comes back to a daemon. */
+/* The delays between attempts to connect, as in libtandem.so. */
 #define DELAY_NS     (100 * TD_NS_PER_MS)
 #define DELAY_MAX_NS (2 * TD_NS_PER_S)
-/* The daemon's queue may be full for a moment; signals wait meanwhile. */
+/* How long to wait while the daemon's queue is full. Signals are not handled meanwhile. */
 #define PATIENCE_NS (50 * TD_NS_PER_MS)
-/* How long the last answers are waited for. */
+/* How long to wait at the end for the daemon's last answers. */
 #define LINGER_MS 200
-/* A daemon that says nothing for so long is no daemon. */
+/* A daemon that sends nothing for this long counts as missing. */
 #define ANSWER_NS (5 * TD_NS_PER_S)
 
 void td_link_init(struct td_link *link, const char *path, const char *job, uint32_t can)

@@ -1,4 +1,4 @@
-/* Each order of the daemon is carried out once; see orders.h. */
+/* Carries out each order of the daemon once; see orders.h. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ static void answer(struct td_msg *ret, uint64_t number, enum td_ordered result, 
 	snprintf(ret->ordered.reason, sizeof(ret->ordered.reason), "%s", reason);
 }
 
-/* Why the order cannot be carried out; NULL: it can. */
+/* Returns why the order cannot be carried out, or NULL if it can. */
 static const char *refusal(const struct td_msg_order *msg, const struct td_life *life)
 {
 	if (msg->epoch != life->starts)
@@ -54,7 +54,7 @@ bool td_orders_take(struct td_orders *orders, const struct td_msg_order *msg,
 	}
 	answer(ret_answers + (*ret_count)++, orders->number, orders->result,
 		orders->reason ? orders->reason : "");
-	/* A repeated order is about the program that has ended since, not about the new one. */
+	/* A repeated order is for the program that has ended since, not for the new one. */
 	if (msg->epoch != life->starts)
 		return false;
 	*ret_input = (struct td_life_input){.event = TD_LIFE_ORDERED,

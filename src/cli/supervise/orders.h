@@ -1,4 +1,7 @@
-/* Obeys each order of the daemon once: numbers, epochs and answers (proto/orders.h). Pure. */
+/*
+ * Makes sure that each order of the daemon is carried out once, by numbers, epochs and answers
+ * (proto/orders.h). Pure.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -9,24 +12,24 @@
 #include "proto/proto.h"
 
 struct td_orders {
-	uint64_t number; /* the highest that came; 0: none */
-	bool is_open;    /* that order has not ended */
+	uint64_t number; /* the highest number that has come; 0: none */
+	bool is_open;    /* the order with that number has not ended */
 	enum td_life_order order;
-	enum td_ordered result; /* the last answer to it */
-	const char *reason;     /* of that */
+	enum td_ordered result; /* the last answer to that order */
+	const char *reason;     /* the reason in that answer */
 };
 
 #define TD_ORDERS_ANSWERS 2
 
 /*
- * ORDER has come. True: `life` is to be stepped with *ret_input. Up to TD_ORDERS_ANSWERS answers
- * are written, *ret_count says how many.
+ * Takes an ORDER. Returns true if `life` is to be stepped with *ret_input. Writes up to
+ * TD_ORDERS_ANSWERS answers; *ret_count is their number.
  */
 bool td_orders_take(struct td_orders *orders, const struct td_msg_order *msg,
 	const struct td_life *life, struct td_life_input *ret_input, struct td_msg *ret_answers,
 	unsigned *ret_count);
 /*
- * After each step of `life`: has the open order got what it asked for, or can it not get it any
- * more? True: *ret_answer says so. A restart is done when the new program is executed.
+ * Called after each step of `life`. Returns true if the open order was fulfilled, or cannot be any
+ * more; *ret_answer says which. A restart is fulfilled when the new program is executed.
  */
 bool td_orders_end(struct td_orders *orders, const struct td_life *life, struct td_msg *ret_answer);

@@ -15,7 +15,7 @@ struct process {
 	pid_t pid, parent;
 };
 
-/* The state's letter, 0 where it cannot be read. */
+/* Returns the letter of the process's state; 0 if it cannot be read. */
 static char read_stat(pid_t pid, pid_t *ret_parent)
 {
 	char path[32], text[512], state;
@@ -30,7 +30,7 @@ static char read_stat(pid_t pid, pid_t *ret_parent)
 	if (n <= 0)
 		return 0;
 	text[n] = 0;
-	/* The name is in brackets, and may have brackets and blanks. */
+	/* The name is in parentheses, and may contain parentheses and blanks itself. */
 	rest = strrchr(text, ')');
 	if (!rest || sscanf(rest, ") %c %d", &state, &parent) != 2)
 		return 0;
@@ -46,8 +46,10 @@ bool td_process_is_stopped(pid_t pid)
 	return state == 'T' || state == 't';
 }
 
-/* Does the environment that it was started with name a job? The variable may lie at any offset, so
- * an end of one read may be the beginning of the name. */
+/*
+ * Returns whether the environment that the process was started with has TANDEM_JOB. The variable
+ * may lie across two reads, so the end of one read is kept for the next.
+ */
 static bool has_job(pid_t pid)
 {
 	static const char name[] = "\0TANDEM_JOB=";
@@ -71,7 +73,7 @@ static bool has_job(pid_t pid)
 	return false;
 }
 
-/* All living processes. -errno. */
+/* Lists all living processes. Returns their number or -errno. */
 static int list(struct process **ret)
 {
 	DIR *proc = opendir("/proc");
@@ -112,7 +114,10 @@ static int compare(const void *a, const void *b)
 	return (first > second) - (first < second);
 }
 
-/* `all` is sorted. Parents change while the list is read, so the way up may end nowhere. */
+/*
+ * Returns whether the process descends from this one. `all` is sorted by pid. Parents change while
+ * the list is read, so the chain of parents may end early.
+ */
 static bool is_descendant(const struct process *all, int count, const struct process *one)
 {
 	pid_t self = getpid();

@@ -1,17 +1,20 @@
-/* The processes of a job, by /proc. */
+/* Finds the processes of a job by /proc. */
 #pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Is it stopped, by a signal or by a debugger? False also where it is gone or a zombie. */
+/*
+ * Returns whether the process is stopped by a signal or a debugger. Returns false if it is gone or
+ * a zombie.
+ */
 bool td_process_is_stopped(pid_t pid);
 
 /*
- * Sends the signal (0: none) to each living descendant of this process that belongs to a job,
- * which its environment says (TANDEM_JOB): so to nothing that has only been started on the way, as
- * a daemon. The processes of `except` are left out. SIGTERM comes with SIGCONT, since a stopped
- * process would not see it. Returns how many there are, or -errno. This process has to be a
- * subreaper, so that none is lost whose parent has ended.
+ * Sends the signal (0: none) to each living descendant of this process whose environment has
+ * TANDEM_JOB. So a daemon that was started on the way gets none. The processes in `except` are left
+ * out. SIGTERM is followed by SIGCONT, since a stopped process would not see it. Returns the number
+ * of such processes, or -errno. This process must be a subreaper, so that processes whose parent
+ * has ended are found.
  */
 int td_processes_signal(int signal, const pid_t *except, unsigned except_count);

@@ -1,4 +1,4 @@
-/* Pairs the signals of a supervisor with those of its witness; see relay.h. */
+/* Matches the signals of a supervisor with those of its witness; see relay.h. */
 #include <signal.h>
 #include <string.h>
 

@@ -13,17 +13,17 @@ enum td_restart_when {
 	TD_RESTART_N,
 };
 
-/* A bound is at most this many restarts: the times of that many are remembered. */
+/* The largest N. The times of this many restarts are remembered. */
 #define TD_RESTARTS_MAX 1000
 
 struct td_restart {
 	enum td_restart_when when;
-	uint32_t most;      /* restarts; 0: no bound */
-	uint64_t window_ns; /* within so long; 0: since the job began */
+	uint32_t most;      /* the most restarts; 0: no bound */
+	uint64_t window_ns; /* the window in which they count; 0: since the job began */
 };
 
 /*
- * "no", "on-failure" or "always"; behind the last two ":N", or ":N/TIME" for N restarts within any
- * TIME. 0, or -EINVAL with *err, which quotes the text.
+ * Parses "no", "on-failure" or "always"; the last two may be followed by ":N", or by ":N/TIME" for
+ * N restarts within any TIME. Returns 0, or -EINVAL with an error that quotes the text.
  */
 int td_restart_parse(const char *text, struct td_restart *ret, struct td_err *err);

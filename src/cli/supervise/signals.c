@@ -1,4 +1,4 @@
-/* Takes signals by a descriptor, so that none has a handler; see signals.h. */
+/* Receives signals by a signalfd, so that no handler is needed; see signals.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -16,8 +16,10 @@ static bool is_ignored(int number)
 	return !sigaction(number, NULL, &action) && action.sa_handler == SIG_IGN;
 }
 
-/* SIGHUP ends a job whose terminal may go away. Without a terminal it is a request to a daemon to
- * read its settings again. */
+/*
+ * Returns whether the process has a terminal. Then SIGHUP ends the job, since the terminal went
+ * away. Without one, SIGHUP asks a daemon to read its settings again.
+ */
 static bool has_terminal(void)
 {
 	int fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
@@ -52,7 +54,7 @@ void td_signals_deinit(struct td_signals *signals)
 	signals->fd = -1;
 }
 
-/* -- passing on -- */
+/* -- passing signals on -- */
 
 static void pass(const struct td_relay_signal *signal, pid_t program)
 {
@@ -65,7 +67,10 @@ static void pass(const struct td_relay_signal *signal, pid_t program)
 		kill(program, signal->number);
 }
 
-/* A program that has left the process group gets nothing with the group. */
+/*
+ * Takes one signal. A program that has left the process group does not get the group's signals, so
+ * it gets each at once.
+ */
 static void take(struct td_signals *signals, const struct signalfd_siginfo *info, pid_t program,
 	uint64_t now_ns)
 {
@@ -78,7 +83,10 @@ static void take(struct td_signals *signals, const struct signalfd_siginfo *info
 		pass(&signal, program);
 }
 
-/* Signals of the two themselves: SIGPIPE of a message that nobody reads, SIGCONT of the witness. */
+/*
+ * Returns whether the supervisor or the witness caused the signal: SIGPIPE by a message to a closed
+ * socket, or SIGCONT from the witness.
+ */
 static bool is_own(const struct td_signals *signals, const struct signalfd_siginfo *info)
 {
 	pid_t sender = (pid_t)info->ssi_pid;
@@ -119,7 +127,7 @@ void td_signals_take(
 	read_all(signals, program, now_ns, ret);
 	if (!td_relay_is_due(&signals->relay, now_ns))
 		return;
-	/* A signal that the witness has came here too, perhaps after the first reading. */
+	/* A signal that the witness has came here too, perhaps after the first read_all(). */
 	mask = td_witness_ask(&signals->witness);
 	read_all(signals, program, now_ns, ret);
 	td_relay_witness(&signals->relay, mask, now_ns);
@@ -129,7 +137,7 @@ void td_signals_take(
 
 /* -- stopping and dying -- */
 
-/* Sends itself a signal of the default action, which it takes at once. */
+/* Sends the signal to this process with its default action, which takes effect at once. */
 static void strike(int number)
 {
 	const struct sigaction initial = {.sa_handler = SIG_DFL};
@@ -158,7 +166,7 @@ void td_signals_die(int number)
 {
 	const struct rlimit none = {0, 0};
 
-	/* The program has written its core file. */
+	/* The program has written its core file, so this process writes none. */
 	setrlimit(RLIMIT_CORE, &none);
 	prctl(PR_SET_DUMPABLE, 0);
 	strike(number);

@@ -1,10 +1,10 @@
 /*
- * Carries out what life.c decides: one loop over signals, the program's start, and the daemon.
+ * Carries out the actions of life.c, in one loop over signals, the program's start, and the daemon.
  *
- * Seen from outside, the supervisor is its program: it ends as the program ends, stops as it stops,
- * and passes on what is sent to it alone (relay.h). The program is in the same process group and
- * session, so terminals and shells find what they expect. The supervisor keeps the inherited
- * descriptors open, since the next start needs them.
+ * Seen from outside, the supervisor behaves like its program: it ends and stops as the program
+ * does, and passes on signals that were sent to it alone (relay.h). The program is in the same
+ * process group and session, so terminals and shells work as usual. The supervisor keeps the
+ * inherited descriptors open, since the next start needs them.
  */
 #include "cli/supervise/supervise.h"
 
@@ -38,10 +38,10 @@ struct supervisor {
 	struct td_orders orders;
 	struct td_link link;
 	bool does_talk;
-	bool was_queued; /* the user knows that it was evicted */
+	bool was_queued; /* the user was told that the job is queued */
 };
 
-/* -- what is said -- */
+/* -- messages to the user -- */
 
 static void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static void complain(const char *format, ...)
@@ -55,7 +55,7 @@ static void complain(const char *format, ...)
 	dprintf(STDERR_FILENO, "tandem: %s\n", text);
 }
 
-/* "exit status 3", "signal 15 (Terminated)" */
+/* Writes how the program ended, such as "exit status 3" or "signal 15 (Terminated)". */
 static const char *describe(char *buf, size_t len, const struct td_life_end *end)
 {
 	if (end->by_signal)
@@ -65,7 +65,10 @@ static const char *describe(char *buf, size_t len, const struct td_life_end *end
 	return buf;
 }
 
-/* Says what life has come to, to who watches: the program's own output stays alone in a file. */
+/*
+ * Prints the change of state, if a person watches. In a file, the program's own output stays
+ * unmixed.
+ */
 static void tell(struct supervisor *s, enum td_life_state before)
 {
 	const struct td_life *life = &s->life;
@@ -134,7 +137,7 @@ static void carry_out(struct supervisor *s, enum td_life_action action)
 	}
 }
 
-/* A job whose processes cannot be listed has none. */
+/* Reports CLEARED when no process of the job is left, or if its processes cannot be listed. */
 static void look_whether_cleared(struct supervisor *s)
 {
 	const struct td_life_input input = {.event = TD_LIFE_CLEARED};
@@ -204,12 +207,12 @@ static void end_program(struct supervisor *s, const siginfo_t *info)
 		.end = {info->si_code != CLD_EXITED, info->si_status}};
 
 	s->child.pid = 0;
-	/* An order that came before the end is the reason for it. */
+	/* An order that came before the program's end is the reason for that end. */
 	hear_daemon(s);
 	feed(s, &input);
 }
 
-/* The witness was killed. */
+/* Starts a new witness after the old one was killed. */
 static void replace_witness(struct supervisor *s)
 {
 	close(s->signals.witness.fd);
@@ -308,7 +311,10 @@ static int open_all(struct supervisor *s)
 	s->child.started_fd = -1;
 	td_link_init(&s->link, options->socket_path, options->job, can);
 	td_inherited_take(&s->inherited);
-	/* Processes that lose their parents stay with us: so they are found. */
+	/*
+	 * A process whose parent has ended becomes a child of this one, so processes of the job can
+	 * be found.
+	 */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
 		return -errno;
 	r = td_signals_init(&s->signals);

@@ -1,4 +1,4 @@
-/* The process that tells signals for the group from signals for the supervisor; see witness.h. */
+/* The process that tells signals to the group from signals to the supervisor; see witness.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -14,14 +14,17 @@
 #include "cli/supervise/processes.h"
 #include "cli/supervise/witness.h"
 
-/* A witness that is itself stopped or starved is not waited for. */
+/* How long to wait for the witness: it may itself be stopped or get no CPU time. */
 #define ANSWER_MS 1000
-/* How often a stopped program is looked at; its supervisor is stopped just as long. */
+/* How often a stopped program is checked. Its supervisor stays stopped until then. */
 #define LOOK_MS 200
-/* How long a program may outlive its supervisor: as long as what a job leaves behind (life.h). */
+/*
+ * How long a program may outlive its supervisor: as long as leftover processes of a job
+ * (TD_LIFE_GRACE_NS).
+ */
 #define ORPHAN_MS 10000
 
-/* -- in the witness -- */
+/* -- in the witness's process -- */
 
 static uint64_t collect(void)
 {
@@ -37,7 +40,9 @@ static uint64_t collect(void)
 	return mask;
 }
 
-/* The program may be cleaning up, as it was told that its supervisor has died. */
+/*
+ * Kills the program some time after its supervisor has died. It was told, and may be cleaning up.
+ */
 static _Noreturn void outlive(int program_fd)
 {
 	struct pollfd poll_fd = {program_fd, POLLIN, 0};
@@ -55,8 +60,8 @@ static void know_program(int *program_fd, pid_t program)
 }
 
 /*
- * A question is the pid to watch, 0 for none, or -1 for the signals. A pid below -1 tells the
- * program's.
+ * Serves the supervisor's questions. Each is one number: a pid to watch, 0 to watch none, -1 to ask
+ * for the signals. A number below -1 is the negative pid of the program.
  */
 static _Noreturn void serve(int fd, pid_t supervisor)
 {
@@ -89,7 +94,10 @@ static _Noreturn void serve(int fd, pid_t supervisor)
 	}
 }
 
-/* It must not hold a pipe open that others wait for. */
+/*
+ * Closes all other descriptors, so that the witness holds no pipe open that another process waits
+ * for.
+ */
 static void close_others(int fd)
 {
 	int null = open("/dev/null", O_RDWR);
@@ -102,7 +110,7 @@ static void close_others(int fd)
 	close_range((unsigned)fd + 1, ~0u, 0);
 }
 
-/* -- in the supervisor -- */
+/* -- in the supervisor's process -- */
 
 int td_witness_start(struct td_witness *witness)
 {

@@ -1,10 +1,10 @@
 /*
- * The witness: a child of the supervisor in its process group that does nothing but collect signals
- * (relay.h). While the supervisor is stopped beside its program, it also looks whether the program
- * still is, and continues the supervisor if not: nothing else would, if somebody continues or kills
- * the program alone.
+ * The witness: a child of the supervisor in its process group, which collects signals (relay.h).
+ * While the supervisor is stopped because its program is, the witness checks whether the program
+ * still is stopped, and continues the supervisor if not. This is needed if the program alone was
+ * continued or killed.
  *
- * It outlives a supervisor that is killed, and kills the program if that stays (child.c).
+ * The witness outlives a supervisor that is killed, and kills the program if it stays (child.c).
  */
 #pragma once
 
@@ -12,18 +12,23 @@
 #include <sys/types.h>
 
 struct td_witness {
-	pid_t pid; /* 0: there is none */
+	pid_t pid; /* 0: there is no witness */
 	int fd;
 };
 
-/* All signals are blocked in the caller. 0 or -errno. */
+/* Starts the witness. The caller must have blocked all signals. Returns 0 or -errno. */
 int td_witness_start(struct td_witness *witness);
-/* The signals that it has had since it was asked last, bit N - 1 for number N; 0 where there is no
- * witness, or none that answers. */
+/*
+ * Returns the signals that the witness has had since the last question: bit N - 1 for signal N.
+ * Returns 0 if there is no witness, or if it does not answer.
+ */
 uint64_t td_witness_ask(struct td_witness *witness);
-/* The supervisor is about to stop because `program` has; or goes on (0). */
+/*
+ * Tells the witness that the supervisor is about to stop because `program` has stopped; 0: it goes
+ * on.
+ */
 void td_witness_watch(struct td_witness *witness, pid_t program);
-/* The supervisor has started this program. */
+/* Tells the witness the pid of the program that was started. */
 void td_witness_program(struct td_witness *witness, pid_t program);
-/* Ends it and waits for that. */
+/* Ends the witness and waits for its end. */
 void td_witness_end(struct td_witness *witness);
