@@ -1,7 +1,8 @@
 /*
- * tandem-top, which `tandem top` becomes: the node, its GPUs and its jobs, live. The daemon sends a
- * round of rows each period (WATCH); view/screen.h draws them; here are the terminal, the keys and
- * the connection. A program of its own, so that `tandem run` needs libc alone.
+ * tandem-top, which `tandem top` executes: shows the node, its GPUs and its jobs, live. The daemon
+ * sends a round of rows each period (WATCH), and view/screen.h draws them. This folder has the
+ * terminal, the keys and the connection. It is a program of its own, so that `tandem run` needs
+ * only libc.
  */
 #include <errno.h>
 #include <langinfo.h>
@@ -91,7 +92,7 @@ static void show_round(struct td_top *top)
 	swap(&top->before, &top->shown);
 	swap(&top->shown, &top->arriving);
 	td_snapshot_clear(&top->arriving);
-	/* Without memory the row has no rates, and the curve no value. */
+	/* If memory is short, the rows have no rates, and the curve gets no value. */
 	(void)td_snapshot_rates(&top->shown, &top->before);
 	(void)td_screen_note_gpus(&top->screen, &top->shown);
 	if (!top->has_round)
@@ -100,7 +101,10 @@ static void show_round(struct td_top *top)
 	top->seen++;
 }
 
-/* Takes what has come. True: a round is complete. */
+/*
+ * Reads the messages that have come. Returns whether a round is complete or the connection has
+ * ended.
+ */
 bool td_top_listen(struct td_top *top)
 {
 	struct td_msg msg;
@@ -137,7 +141,7 @@ bool td_top_listen(struct td_top *top)
 	}
 }
 
-/* -- paper: --batch and --json -- */
+/* -- output without a terminal: --batch and --json -- */
 
 static void print_canvas(const struct td_canvas *canvas)
 {
@@ -168,7 +172,7 @@ static int print_round(struct td_top *top)
 		td_rows_print_json(&top->shown);
 		return 0;
 	}
-	/* Room for two lines of each GPU, however few jobs there are. */
+	/* There must be room for two lines of each GPU, even if there are few jobs. */
 	rows += top->shown.job_count < 8 ? 8 : 0;
 	if (td_canvas_init(&top->canvas, rows, width, top->ascii))
 		return td_top_fail("there is no memory");
@@ -179,14 +183,14 @@ static int print_round(struct td_top *top)
 		if (*td_canvas_line(&top->canvas, rows - 1, line))
 			break;
 	}
-	/* Not the keys, nor what is empty. */
+	/* The line of keys and empty lines are not printed. */
 	top->canvas.rows = rows;
 	print_canvas(&top->canvas);
 	td_canvas_deinit(&top->canvas);
 	return 0;
 }
 
-/* The first round has no rates: it is printed only if no other is to come. */
+/* Prints rounds. The first round has no rates, so it is printed only if no other is to follow. */
 static int run_batch(struct td_top *top)
 {
 	td_top_call(top);

@@ -19,9 +19,11 @@
 #define ESCAPE   27
 #define SURE_NS  (4 * TD_NS_PER_S)
 
-/* -- other verbs, as they are typed -- */
+/* -- other verbs of tandem, run as commands -- */
 
-/* Runs `tandem VERB JOB`; what it prints comes into buf. It answers or gives up within 2 s. */
+/*
+ * Runs `tandem VERB JOB` and writes its output into buf. The verb answers or gives up within 2 s.
+ */
 static void run_verb(const char *verb, const char *job, char *buf, size_t len)
 {
 	static const char *const candidates[] = {"tandem", "../cli/tandem", NULL};
@@ -58,7 +60,9 @@ static void run_verb(const char *verb, const char *job, char *buf, size_t len)
 		;
 }
 
-/* Runs it as a process of nobody's: it waits until the job has ended, and top does not. */
+/*
+ * Starts the verb as a detached process: it waits until the job has ended, and top does not wait.
+ */
 static bool begin_verb(const char *verb, const char *job)
 {
 	static const char *const candidates[] = {"tandem", "../cli/tandem", NULL};
@@ -93,7 +97,7 @@ static const struct {
 	[TD_STYLE_BOLD] = {-1, A_BOLD},
 	[TD_STYLE_TITLE] = {-1, A_REVERSE},
 	[TD_STYLE_SELECTED] = {-1, A_REVERSE | A_BOLD},
-	/* Blue, yellow and red are told apart by those who do not tell green from red. */
+	/* People who cannot tell green from red can tell blue, yellow and red. */
 	[TD_STYLE_RUNS] = {COLOR_CYAN, A_NORMAL},
 	[TD_STYLE_WAITS] = {COLOR_YELLOW, A_NORMAL},
 	[TD_STYLE_BAD] = {COLOR_RED, A_BOLD},
@@ -197,7 +201,7 @@ static void explain(struct td_top *top)
 	show_detail(top, top->detail);
 }
 
-/* The next round comes at once. */
+/* Asks for the next round at once. */
 static void look_again(struct td_top *top)
 {
 	struct td_msg watch = {.type = TD_MSG_TYPE_watch, .watch.period_ns = top->period_ns};
@@ -223,7 +227,7 @@ static void pause_or_resume(struct td_top *top)
 	td_top_say(top, 3 * TD_NS_PER_S, *said ? said : text);
 }
 
-/* A key that ends a job is to be pressed twice, at the same job. */
+/* Ends a job when the key is pressed a second time on the same job. */
 static void end_job(struct td_top *top, int key, const char *verb)
 {
 	const struct td_snapshot_job *job = td_screen_selected(&top->screen, &top->shown);
@@ -250,7 +254,7 @@ static void end_job(struct td_top *top, int key, const char *verb)
 
 static void sort_by(struct td_top *top, enum td_jobs_column key)
 {
-	/* Names from A, amounts from the largest. */
+	/* A new column is sorted from A for names, and from the largest for amounts. */
 	if (top->screen.key == key)
 		top->screen.descending = !top->screen.descending;
 	else
@@ -330,7 +334,7 @@ static void press(struct td_top *top, int key)
 		type_filter(top, key);
 		return;
 	}
-	/* Any key takes away what lies over the table; q and Escape do nothing else. */
+	/* Any key removes the text over the table. q, Escape, Enter and h do nothing else then. */
 	if (top->screen.detail) {
 		top->screen.detail = NULL;
 		if (key == 'q' || key == ESCAPE || key == '\n' || key == 'h')

@@ -1,4 +1,4 @@
-/* See canvas.h. */
+/* This file implements canvas.h. */
 #include "view/canvas.h"
 
 #include <errno.h>
@@ -51,7 +51,10 @@ static void put_cell(struct td_canvas *canvas, unsigned row, unsigned column, en
 	cell->style = (uint8_t)style;
 }
 
-/* The bytes of the character at text, which does not end there; *ret_shown: what is shown of it. */
+/*
+ * Returns the length in bytes of the character at text, which is not the end of the text.
+ * *ret_shown is the text to show for it, and *ret_bytes the length of that.
+ */
 static unsigned next_character(
 	const char *text, bool ascii, const char **ret_shown, unsigned *ret_bytes)
 {
@@ -108,7 +111,10 @@ void td_canvas_right(struct td_canvas *canvas, unsigned row, unsigned column, un
 	td_canvas_text(canvas, row, column, width, style, text);
 }
 
-/* Eighths of a column, from 0 to `most`. What is more than nothing shows. */
+/*
+ * Returns a part (0 to 1) in eighths of a column, from 0 to `most`; at least 1 if the part is above
+ * 0.
+ */
 static unsigned eighths(double part, unsigned most)
 {
 	unsigned r = part >= 1 ? most : part > 0 ? (unsigned)(part * most + 0.5) : 0;

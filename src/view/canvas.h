@@ -1,16 +1,19 @@
 /*
- * A screen of characters with styles, which a terminal or a test shows. Pure: it knows no terminal.
+ * A screen of characters with styles, which a terminal or a test shows. Pure: it knows nothing of
+ * terminals.
  *
- * A cell is one column wide. A character that is not (a control character, or one of two columns)
- * is shown as '?', so that columns stay where they are.
+ * A cell is one column wide. A character that is not one column wide (a control character, or a
+ * wide one) is shown as '?', so that columns stay aligned.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Styles say what a text is; the terminal decides how that looks (cli/top.c). No style is the only
- * carrier of what it says: each goes with a word or a sign. */
+/*
+ * A style says what kind of text it is; top/terminal.c decides how that looks. No information is in
+ * a style alone: each goes with a word or a sign.
+ */
 enum td_style {
 	TD_STYLE_PLAIN,
 	TD_STYLE_DIM,
@@ -18,7 +21,7 @@ enum td_style {
 	TD_STYLE_TITLE,    /* the titles of the table */
 	TD_STYLE_SELECTED, /* the row at the cursor */
 	TD_STYLE_RUNS,     /* a job that has the GPU; the filled part of a bar */
-	TD_STYLE_WAITS,    /* a job that wants it */
+	TD_STYLE_WAITS,    /* a job that wants the GPU */
 	TD_STYLE_BAD,      /* failed, lost, nearly full */
 	TD_STYLE_KEY,      /* a key of the keyboard */
 	TD_STYLE_N,
@@ -35,27 +38,32 @@ struct td_canvas {
 	struct td_canvas_cell *cells;
 };
 
-/* Makes a canvas of blanks. rows and columns are cut to 1..TD_CANVAS_MAX. Returns 0 or -ENOMEM. */
+/*
+ * Makes a canvas of blanks. rows and columns are limited to 1..TD_CANVAS_MAX. Returns 0 or -ENOMEM.
+ */
 #define TD_CANVAS_MAX 1000
 int td_canvas_init(struct td_canvas *canvas, unsigned rows, unsigned columns, bool ascii);
 void td_canvas_deinit(struct td_canvas *canvas);
 void td_canvas_clear(struct td_canvas *canvas);
 
-/* Writes text from (row, column) on, at most `width` columns; what does not fit is cut, with a
- * trailing '+'. Outside of the canvas nothing is written. Returns the column behind it. */
+/*
+ * Writes text from (row, column) on, at most `width` columns. A text that does not fit is cut and
+ * gets a trailing '+'. Nothing is written outside of the canvas. Returns the column behind the
+ * text.
+ */
 unsigned td_canvas_text(struct td_canvas *canvas, unsigned row, unsigned column, unsigned width,
 	enum td_style style, const char *text);
-/* The same, flush right in the width. */
+/* Writes text flush right within `width` columns. */
 void td_canvas_right(struct td_canvas *canvas, unsigned row, unsigned column, unsigned width,
 	enum td_style style, const char *text);
-/* A bar of which a part (0 to 1) is filled, to an eighth of a column. */
+/* Draws a bar of which a part (0 to 1) is filled, with a resolution of an eighth of a column. */
 void td_canvas_bar(struct td_canvas *canvas, unsigned row, unsigned column, unsigned width,
 	enum td_style style, double part);
-/* The last `width` of count values (0 to 1), oldest first, one column each, flush right. */
+/* Draws the last `width` of `count` values (0 to 1), oldest first, one column each, flush right. */
 void td_canvas_curve(struct td_canvas *canvas, unsigned row, unsigned column, unsigned width,
 	enum td_style style, const double *values, unsigned count);
-/* Gives all cells of a row that style. */
+/* Sets the style of all cells of a row. */
 void td_canvas_style_row(struct td_canvas *canvas, unsigned row, enum td_style style);
 
-/* The row as text, without trailing blanks: up to 4 * columns + 1 bytes. Returns buf. */
+/* Writes the row as text, without trailing blanks: up to 4 * columns + 1 bytes. Returns buf. */
 char *td_canvas_line(const struct td_canvas *canvas, unsigned row, char *buf);

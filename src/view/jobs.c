@@ -1,4 +1,4 @@
-/* See jobs.h. */
+/* This file implements jobs.h. */
 #include "view/jobs.h"
 
 #include <math.h>
@@ -50,7 +50,10 @@ enum td_jobs_column td_jobs_find(const char *id)
 
 /* -- values -- */
 
-/* The meter knows it best. Without it there are the times of kernels under a duty. */
+/*
+ * Returns the share of the time in which the job's kernels ran. The meter is exact; without it, the
+ * times of kernels under a duty are used. NAN: unknown.
+ */
 static double td_jobs_busy(const struct td_snapshot_job *job)
 {
 	if (job->said.metered)
@@ -149,7 +152,7 @@ static void set_text(char *buf, const char *format, ...)
 	va_end(args);
 }
 
-/* "1.2G": short, as two of them share a column. */
+/* Writes a short rate such as "1.2G", since two of them share a column. */
 static void set_rate(char *buf, size_t len, double bytes)
 {
 	static const char units[] = " KMGTP";
@@ -187,7 +190,7 @@ static void set_number(char *buf, enum kind kind, double value)
 	case KIND_limit: td_format_size(buf, TD_JOBS_CELL, whole(value)); return;
 	case KIND_time:
 	case KIND_tail: td_format_duration(buf, TD_JOBS_CELL, whole(value)); return;
-	/* A service with few requests has a part of one a second. */
+	/* A service with few requests handles a fraction of one per second. */
 	case KIND_count: set_text(buf, value > 0 && value < 9.95 ? "%.1f" : "%.0f", value); return;
 	case KIND_number:
 	case KIND_text:
@@ -293,7 +296,7 @@ static int compare_u32(uint32_t a, uint32_t b)
 	return (a > b) - (a < b);
 }
 
-/* Where there is nothing to say, that is less than anything. */
+/* Compares two numbers. NAN (unknown) is less than any number. */
 static int compare_numbers(double a, double b)
 {
 	if (isnan(a) || isnan(b))
@@ -306,7 +309,7 @@ static int compare_by(
 {
 	if (kinds[key] == KIND_text)
 		return strcasecmp(td_jobs_text(a, key), td_jobs_text(b, key));
-	/* A process on no GPU comes last. */
+	/* A process without a GPU comes last. */
 	if (key == TD_JOBS_gpu)
 		return compare_u32(a->said.gpu, b->said.gpu);
 	return compare_numbers(td_jobs_number(a, key), td_jobs_number(b, key));

@@ -1,13 +1,13 @@
 /*
- * Jobs in columns, the same for `tandem ps`, `tandem top` and the page: which columns there are
- * (jobs.def), what stands in them, and in which order rows come. Pure.
+ * Jobs in columns, the same for `tandem ps`, `tandem top` and the web page: the columns (jobs.def),
+ * the contents of their cells, and the order of rows. Pure.
  */
 #pragma once
 
 #include "base/text.h"
 #include "view/snapshot.h"
 
-#define TD_JOBS_CELL 320 /* the longest text of a message fits */
+#define TD_JOBS_CELL 320 /* fits the longest text of a message */
 
 enum td_jobs_column {
 #define COLUMN(id, title, help, width, rank, when, kind, value) TD_JOBS_##id,
@@ -26,41 +26,40 @@ struct td_jobs_info {
 };
 
 const struct td_jobs_info *td_jobs_info(enum td_jobs_column column);
-/* The one of that id; TD_JOBS_N: there is none. */
+/* Returns the column with that id; TD_JOBS_N if there is none. */
 enum td_jobs_column td_jobs_find(const char *id);
 
-/* The value of a column of text; NULL: it has numbers. */
+/* Returns the value of a column of text; NULL if the column has numbers. */
 const char *td_jobs_text(const struct td_snapshot_job *job, enum td_jobs_column column);
-/* The value of a column of numbers; NAN: there is nothing to say, or it has texts. */
+/* Returns the value of a column of numbers; NAN if there is no value or the column has text. */
 double td_jobs_number(const struct td_snapshot_job *job, enum td_jobs_column column);
-/* Are its numbers ns? */
+/* Returns whether the column's numbers are ns. */
 bool td_jobs_is_time(enum td_jobs_column column);
-/* Is there something to say? */
+/* Returns whether the job has a value in the column. */
 bool td_jobs_says(const struct td_snapshot_job *job, enum td_jobs_column column);
 
-/* Writes what stands in a cell, into TD_JOBS_CELL bytes; "": nothing. Returns buf. */
+/* Writes the contents of a cell into TD_JOBS_CELL bytes; "" if there is no value. Returns buf. */
 char *td_jobs_cell(char *buf, const struct td_snapshot_job *job, enum td_jobs_column column);
 /* The same for the sums of other users' processes. */
 char *td_jobs_cell_of_others(
 	char *buf, const struct td_msg_others *others, enum td_jobs_column column);
 
-/* Does its P99 exceed its objective? */
+/* Returns whether the service's P99 exceeds its objective. */
 bool td_jobs_is_late(const struct td_msg_job *said);
 
 /*
- * Marks the columns that have something to show: those of TD_JOBS_WHEN_some only if a row says
- * something in them. What is marked already stays so.
+ * Marks the columns to show. Those of TD_JOBS_WHEN_some are marked only if a row has a value in
+ * them. Columns that are marked already stay so.
  */
 void td_jobs_mark(const struct td_snapshot *snapshot, bool marks[TD_JOBS_N]);
 
-/* Writes the columns for another program: [{"id": "gpu", "left": false, "title": "GPU", ...}, ...]
- */
+/* Writes the columns as JSON: [{"id": "gpu", "left": false, "title": "GPU", ...}, ...] */
 void td_jobs_write_columns(struct td_text *text);
 
 /*
- * The indices of the jobs to show, sorted, into ret, which has room for job_count of them. A job is
- * shown if the filter occurs in its id, name, class, state or pid; an empty filter shows all. Equal
- * jobs are in the order of GPU, pid. Returns how many there are.
+ * Writes the indices of the jobs to show into ret, sorted; it has room for job_count of them. A job
+ * is shown if the filter occurs in its id, name, class, state or pid; an empty filter shows all.
+ * Equal jobs are in the order of GPU and pid. Returns the number of indices.
  */
 size_t td_jobs_order(const struct td_snapshot *snapshot, enum td_jobs_column key, bool descending,
 	const char *filter, size_t *ret);

@@ -1,4 +1,7 @@
-/* See metrics.h. Format: Prometheus, "Exposition formats", text-based format 0.0.4. */
+/*
+ * This file implements metrics.h. The format is Prometheus, "Exposition formats", text-based format
+ * 0.0.4.
+ */
 #include "view/metrics.h"
 
 #include <stdint.h>
@@ -28,16 +31,17 @@ static const struct {
 #undef METRIC
 };
 
-/* One row; which member counts is said by metrics[].rows. */
+/* One row; metrics[].rows says which member is used. */
 struct row {
 	const struct td_snapshot *now;
-	const struct td_msg_gpu *gpu; /* of others and job: NULL where its GPU is not listed */
+	/* NULL in rows of others and jobs if their GPU is not listed */
+	const struct td_msg_gpu *gpu;
 	const struct td_msg_others *others;
 	const struct td_snapshot_job *job;
-	size_t left_out; /* rows of jobs that have no series */
+	size_t left_out; /* the number of jobs' rows without series */
 };
 
-/* Which rows of jobs have series. */
+/* The rows of jobs that have series. */
 struct shown {
 	bool jobs[TD_METRICS_JOBS_MAX];
 	size_t left_out;
@@ -79,13 +83,13 @@ static bool value_of(enum metric metric, const struct row *row, double *ret)
 char *td_gpu_uuid(char *buf, const struct td_msg_gpu *gpu)
 {
 	td_uuid_format(buf, gpu->gpu);
-	/* The driver's name of a part of a GPU says so. */
+	/* The driver puts " MIG " into the name of a part of a GPU. */
 	if (strstr(gpu->name, " MIG "))
 		memcpy(buf, "MIG-", 4);
 	return buf;
 }
 
-/* separator: '{' before the first label, ',' before the next ones. */
+/* Adds a label. *separator is '{' before the first label and ',' before the others. */
 static void add_label(struct td_text *text, char *separator, const char *name, const char *value)
 {
 	char printable[TD_STR_MAX + 1];
@@ -158,7 +162,10 @@ static const struct td_msg_gpu *gpu_of(const struct td_snapshot *s, uint32_t ind
 	return NULL;
 }
 
-/* Would both have the same labels? Processes of other PID namespaces have pid 0. */
+/*
+ * Returns whether both rows would have the same labels. Processes of other PID namespaces have pid
+ * 0.
+ */
 static bool are_alike(
 	const struct td_snapshot *s, const struct td_msg_job *a, const struct td_msg_job *b)
 {
@@ -166,7 +173,10 @@ static bool are_alike(
 	       !strcmp(a->job, b->job) && !strcmp(a->name, b->name);
 }
 
-/* Two series with the same labels would make Prometheus refuse all of them: the first one stays. */
+/*
+ * Chooses the rows that get series. Prometheus refuses all series if two have the same labels, so
+ * only the first such row is chosen.
+ */
 static void choose_jobs(const struct td_snapshot *s, struct shown *shown)
 {
 	size_t count = 0;
@@ -228,7 +238,7 @@ void td_metrics_write(struct td_text *text, const struct td_snapshot *s)
 			metrics[i].name, metrics[i].type);
 		head = text->length;
 		add_samples(text, (enum metric)i, s, &shown);
-		/* A family without samples is not named. */
+		/* A metric family without samples is left out. */
 		if (text->length == head && !text->failed) {
 			text->length = before;
 			text->text[before] = 0;

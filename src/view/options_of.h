@@ -1,5 +1,7 @@
-/* Rows of options.def of the one verb for which OPTION_<verb> is defined; see options.h. Included
- * within a table, more than once. */
+/*
+ * Yields the rows of options.def of the verb for which OPTION_<verb> is defined; see options.h. It
+ * is included within a table, and may be included more than once.
+ */
 #ifndef OPTION_predict
 #define OPTION_predict(name, letter, argument)
 #endif

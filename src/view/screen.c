@@ -1,4 +1,4 @@
-/* See screen.h. */
+/* This file implements screen.h. */
 #include "view/screen.h"
 
 #include <errno.h>
@@ -13,9 +13,9 @@
 #include "proto/words.h"
 
 #define TEXT_MAX 128
-/* A GPU takes two lines where that leaves so many for jobs. */
+/* A GPU takes two lines if that leaves at least this many for jobs. */
 #define JOB_LINES_MIN 8
-/* More than this part of a memory is shown as nearly full. */
+/* A memory that is filled beyond this part is shown as nearly full. */
 #define NEARLY_FULL 0.95
 #define RANK_MAX    20
 
@@ -26,18 +26,21 @@ static unsigned width_of(enum td_jobs_column column)
 	return (unsigned)(width < 0 ? -width : width);
 }
 
-/* -- what is where -- */
+/* -- the layout -- */
 
 struct layout {
-	unsigned gpu_lines;  /* of each GPU: 1 or 2 */
-	unsigned gpus_shown; /* of them */
+	unsigned gpu_lines;  /* lines of each GPU: 1 or 2 */
+	unsigned gpus_shown; /* the number of GPUs that are shown */
 	unsigned titles;     /* the row of the titles; the table is below it */
 	unsigned table_rows;
 	bool shows[TD_JOBS_N];
 	unsigned at[TD_JOBS_N];
 };
 
-/* Is it of that rank, and has it something to show? The one that is sorted by is there already. */
+/*
+ * Returns whether the column has that rank and something to show. The column that is sorted by was
+ * added before.
+ */
 static bool adds(const struct td_screen *screen, enum td_jobs_column column, unsigned rank)
 {
 	return td_jobs_info(column)->rank == rank && screen->shows[column] &&
@@ -49,7 +52,7 @@ static void choose_columns(struct layout *l, const struct td_screen *screen, uns
 	bool shows[TD_JOBS_N] = {false};
 	unsigned used = 0;
 
-	/* The column that is sorted by is seen. */
+	/* The column that is sorted by is always shown. */
 	shows[screen->key] = true;
 	used += td_jobs_info(screen->key)->rank ? width_of(screen->key) + 1 : 0;
 	for (unsigned rank = 0; rank <= RANK_MAX; rank++) {
@@ -91,9 +94,11 @@ static struct layout lay_out(
 
 /* -- the node and its GPUs -- */
 
-/* In front of the others, as a narrow terminal cuts the line. Nothing where there is none. */
-static unsigned draw_trouble(
-	struct td_canvas *canvas, unsigned at, unsigned n, const char *what)
+/*
+ * Draws a count of problems, before the other facts, since a narrow terminal cuts the line. Draws
+ * nothing if n is 0.
+ */
+static unsigned draw_trouble(struct td_canvas *canvas, unsigned at, unsigned n, const char *what)
 {
 	char text[TEXT_MAX];
 
@@ -144,7 +149,7 @@ static const struct td_curve *curve_of(const struct td_screen *screen, const uin
 	return NULL;
 }
 
-/* "61.2/79.6 GiB": of one unit. */
+/* Writes two sizes in one unit, such as "61.2/79.6 GiB". */
 static void format_of(char *buf, size_t len, uint64_t part, uint64_t whole)
 {
 	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -173,7 +178,7 @@ static unsigned draw_share(struct td_canvas *canvas, unsigned row, unsigned at, 
 	return at + width + 5;
 }
 
-/* Writes a text that fits; returns the column behind it. */
+/* Writes the text if it fits. Returns the column behind it. */
 static unsigned put_fact(
 	struct td_canvas *canvas, unsigned row, unsigned at, enum td_style style, const char *text)
 {
@@ -287,7 +292,7 @@ static void draw_titles(
 		if (!l->shows[i])
 			continue;
 		put_cell(canvas, l, l->titles, (enum td_jobs_column)i, TD_STYLE_TITLE, info->title);
-		/* Where the title fills its column the sign stands on the blank behind it. */
+		/* If the title fills its column, the sign is drawn on the blank behind it. */
 		if (i == screen->key)
 			td_canvas_text(canvas, l->titles,
 				info->width < 0 ? l->at[i] + (unsigned)strlen(info->title)
@@ -301,7 +306,10 @@ static bool is_at_cursor(const struct td_screen *screen, const struct td_snapsho
 	return screen->pid == job->said.pid && screen->gpu == job->said.gpu;
 }
 
-/* The state's style is that of its words, and of all of a row in which nothing happens. */
+/*
+ * Returns the style of a cell. The state's style is used for the state and the time, and for the
+ * whole row if the job is inactive.
+ */
 static enum td_style style_in(
 	const struct td_snapshot_job *job, enum td_jobs_column column, enum td_style style)
 {
@@ -335,7 +343,7 @@ static void draw_job(const struct td_screen *screen, const struct td_snapshot_jo
 	}
 }
 
-/* Other users' processes, of which only sums are known: a line for each GPU, below the jobs. */
+/* Draws a line for each GPU with the sums of other users' processes, below the jobs. */
 static void draw_others(const struct td_msg_others *others, const struct layout *l, unsigned row,
 	struct td_canvas *canvas)
 {
@@ -349,7 +357,7 @@ static void draw_others(const struct td_msg_others *others, const struct layout 
 	}
 }
 
-/* The place of the cursor among the rows that are shown: the first one if it is on none. */
+/* Returns the index of the cursor's row among the shown rows; 0 if it is on none of them. */
 static size_t place_of_cursor(const struct td_screen *screen, const struct td_snapshot *s,
 	const size_t *order, size_t count)
 {
@@ -407,7 +415,7 @@ static void draw_table(struct td_screen *screen, const struct td_snapshot *s,
 	free(order);
 }
 
-/* -- what lies over and below the table -- */
+/* -- over and below the table -- */
 
 static void draw_keys(const struct td_screen *screen, struct td_canvas *canvas)
 {
@@ -443,7 +451,7 @@ static void draw_keys(const struct td_screen *screen, struct td_canvas *canvas)
 	}
 }
 
-/* Lines from the bottom up, as many as there are, at most the table. Long ones are wrapped. */
+/* Draws the lines of the text over the table, and wraps long ones. */
 static void draw_detail(const char *detail, const struct layout *l, struct td_canvas *canvas)
 {
 	unsigned first = l->titles + 1, row = first, width = canvas->columns - 2;

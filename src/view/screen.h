@@ -1,6 +1,6 @@
 /*
  * The screen of `tandem top`, drawn on a canvas: a line for the node, the GPUs with their curves,
- * the jobs in a table, and keys. The functions are pure, so that tests see what a person sees.
+ * the jobs in a table, and the keys. Pure, so that tests see what a user sees.
  */
 #pragma once
 
@@ -17,47 +17,52 @@ struct td_curve {
 	unsigned count;
 };
 
-/* The person's choices, and facts that are not in the rows. */
+/* The user's choices, and facts that are not in the rows. */
 struct td_screen {
 	enum td_jobs_column key;
 	bool descending;
 	char filter[64];
 	char host[64], policy[32], clock[16];
 	uint64_t period_ns;
-	const char *note;   /* NULL, or one line instead of the keys: an answer, or a question */
-	bool has_cursor;    /* false: nothing is selected, as on paper (--batch) */
-	uint32_t pid, gpu;  /* the row at the cursor; pid 0: the first one */
-	size_t top;         /* the first row of the table that is shown */
-	const char *detail; /* NULL, or lines that lie over the table: an explanation, help */
+	const char *note;   /* NULL, or a line instead of the keys: an answer or a question */
+	bool has_cursor;    /* false: no row is selected, as with --batch */
+	uint32_t pid, gpu;  /* the row at the cursor; pid 0: the first row */
+	size_t top;         /* the first table row that is shown */
+	const char *detail; /* NULL, or lines to draw over the table: an explanation or help */
 	struct td_curve *curves;
 	size_t curve_count;
-	/* Columns that had something to show: they stay, so that others do not move. */
+	/* Columns that have had something to show. They stay, so that the others do not move. */
 	bool shows[TD_JOBS_N];
 };
 
-/* Adds a value for each GPU of the snapshot. GPUs that are gone are forgotten. 0 or -ENOMEM. */
+/*
+ * Adds a value for each GPU of the snapshot, and forgets GPUs that are gone. Returns 0 or -ENOMEM.
+ */
 int td_screen_note_gpus(struct td_screen *screen, const struct td_snapshot *snapshot);
 void td_screen_deinit(struct td_screen *screen);
 
-/* Moves the cursor by so many rows of the table, in the order that is shown. */
+/* Moves the cursor by that many rows of the table, in the order that is shown. */
 void td_screen_move(struct td_screen *screen, const struct td_snapshot *snapshot, long by);
-/* The column that is shown behind (by 1) or before (by -1) the one that is sorted by. */
+/* Returns the shown column after (by 1) or before (by -1) the one that is sorted by. */
 enum td_jobs_column td_screen_beside(
 	const struct td_screen *screen, const struct td_canvas *canvas, int by);
-/* The row at the cursor, or NULL: there is none. */
+/* Returns the row at the cursor, or NULL if there is none. */
 const struct td_snapshot_job *td_screen_selected(
 	const struct td_screen *screen, const struct td_snapshot *snapshot);
 
-/* A place on the canvas: which row of the table, or which title. */
+/* The object at a place on the canvas: a row of the table, or a title. */
 struct td_screen_spot {
 	bool is_title;
-	enum td_jobs_column key;           /* of a title; else TD_JOBS_N */
-	const struct td_snapshot_job *job; /* NULL: no row is there */
+	enum td_jobs_column key;           /* the title's column; TD_JOBS_N if it is not a title */
+	const struct td_snapshot_job *job; /* NULL if there is no row */
 };
 struct td_screen_spot td_screen_spot(const struct td_screen *screen,
 	const struct td_snapshot *snapshot, const struct td_canvas *canvas, unsigned row,
 	unsigned column);
 
-/* snapshot: NULL: no daemon answers; the note says why. Scrolls so that the cursor is seen. */
+/*
+ * Draws the screen, and scrolls so that the cursor is visible. snapshot is NULL if no daemon
+ * answers; the note says why.
+ */
 void td_screen_draw(
 	struct td_screen *screen, const struct td_snapshot *snapshot, struct td_canvas *canvas);

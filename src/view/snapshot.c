@@ -1,4 +1,4 @@
-/* See snapshot.h. */
+/* This file implements snapshot.h. */
 #include "view/snapshot.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ void td_snapshot_clear(struct td_snapshot *snapshot)
 	snapshot->gpu_count = snapshot->job_count = snapshot->other_count = 0;
 }
 
-/* Makes room for one more entry. False: there is no memory. */
+/* Makes room for one more entry. Returns false if memory is short. */
 static bool make_room(void **rows, size_t count, size_t *room, size_t bytes)
 {
 	size_t more = *room ? 2 * *room : 16;
@@ -75,7 +75,10 @@ static int compare_u64(uint64_t a, uint64_t b)
 	return (a > b) - (a < b);
 }
 
-/* Is it the same process on the same GPU? A pid that is used again has another start time. */
+/*
+ * Compares whether two rows are the same process on the same GPU. A pid that is used again has
+ * another start time.
+ */
 static int compare_identity(const struct td_msg_job *a, const struct td_msg_job *b)
 {
 	int r = compare_u64(a->pid, b->pid);
@@ -96,7 +99,7 @@ static double per_second(uint64_t now, uint64_t before, double seconds)
 	return now > before ? (double)(now - before) / seconds : 0;
 }
 
-/* The share of the time between two counts of nanoseconds. */
+/* Returns the share of the time between two counts of nanoseconds; at most 1. */
 static double share(uint64_t now_ns, uint64_t before_ns, double seconds)
 {
 	double part = per_second(now_ns, before_ns, seconds) / (double)TD_NS_PER_S;

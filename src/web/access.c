@@ -1,4 +1,6 @@
-/* See access.h. The tricks that it is about: DNS rebinding, cross-site requests. */
+/*
+ * This file implements access.h. The attacks to prevent are DNS rebinding and cross-site requests.
+ */
 #include "web/access.h"
 
 #include <errno.h>
@@ -8,7 +10,7 @@
 
 /* -- names of this machine -- */
 
-/* "127.0.0.1" to "127.255.255.255": four numbers, the first of which is 127. */
+/* Returns whether the name is an address from 127.0.0.0 to 127.255.255.255. */
 static bool is_loopback(const char *name, size_t length)
 {
 	unsigned numbers = 1, digits = 0, value = 0;
@@ -38,7 +40,10 @@ static bool is_ours(const char *name, size_t length)
 	       (length == 5 && !strncmp(name, "[::1]", 5)) || is_loopback(name, length);
 }
 
-/* "localhost:8080": any port, as a tunnel of ssh may have another one than we. */
+/*
+ * Returns whether the Host header names this machine, such as "localhost:8080". Any port is
+ * allowed, as a tunnel of ssh may use another one.
+ */
 static bool host_is_ours(const char *host)
 {
 	size_t length = *host == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
@@ -62,14 +67,16 @@ static bool origin_is_ours(const struct td_access *a)
 	if (a->origin)
 		return !strncmp(a->origin, scheme, sizeof(scheme) - 1) &&
 		       !strcmp(a->origin + sizeof(scheme) - 1, a->host);
-	/* A browser says so with each request that changes something; other programs do not. */
+	/*
+	 * A browser sends Origin with each request that changes something; other programs do not.
+	 */
 	if (a->does && !a->authorization)
 		return false;
 	return a->is_page || !a->site || !strcmp(a->site, "same-origin") ||
 	       !strcmp(a->site, "none");
 }
 
-/* Takes the same time wherever they differ. */
+/* Compares in constant time, so that the time does not tell how much of a guess is right. */
 static bool is_same(const char *text, const char *token)
 {
 	size_t length = strlen(token);
@@ -143,7 +150,7 @@ static bool take(struct scan *s, char c)
 	return true;
 }
 
-/* The character behind a backslash; 0: it is none that an order may have. */
+/* Returns the character that a backslash escapes; 0 if it is not allowed in an order. */
 static char unescape(struct scan *s)
 {
 	static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";

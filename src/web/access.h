@@ -1,26 +1,28 @@
 /*
- * Who may ask tandem-web for something. Pure: text in, a verdict out.
+ * Decides who may ask tandem-web for something. Pure: text in, a verdict out.
  *
- * A browser of this machine may be made to send requests by any page that it shows. So the Host has
- * to be a name of this machine (a name that a foreign page has bound to 127.0.0.1 is none), the
- * Origin has to be ours, and each request has the token, which a foreign page does not know.
+ * Any page that a browser on this machine shows can make it send requests. So the Host must be a
+ * name of this machine (a foreign name that resolves to 127.0.0.1 is not), the Origin must be ours,
+ * and each request must have the token, which a foreign page does not know.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* 128 bits in hexadecimal digits, and a NUL. */
+/* The bytes of a token: 128 bits as hexadecimal digits, and a NUL. */
 #define TD_TOKEN_TEXT 33
 
-/* The headers and the argument of one request; NULL: it has none. */
+/* The headers and the argument of one request; NULL: not present. */
 struct td_access {
 	const char *host, *origin, *site; /* site: Sec-Fetch-Site */
-	const char *authorization;        /* "Bearer TOKEN", of programs */
-	const char *cookie;               /* the value of our cookie, of a page that we sent */
-	const char *query;                /* ?token=, of the address that was printed */
-	bool is_page; /* it asks for the page, which holds no data; a link may lead there */
-	bool does;    /* it changes something */
+	const char *authorization;        /* "Bearer TOKEN", sent by programs */
+	/* the value of our cookie, sent by a page that we served */
+	const char *cookie;
+	/* the value of ?token=, from the address that was printed */
+	const char *query;
+	bool is_page; /* the request is for the page, which has no data; a link may lead there */
+	bool does;    /* the request changes something */
 };
 
 enum td_verdict {
@@ -31,15 +33,15 @@ enum td_verdict {
 };
 
 enum td_verdict td_access_judge(const struct td_access *access, const char *token);
-/* A sentence for who is refused. */
+/* Returns a sentence for a user whose request is refused. */
 const char *td_access_reason(enum td_verdict verdict);
 
-/* A token of that many digits, and nothing else? */
+/* Returns whether the text is a token: the right number of digits, and nothing else. */
 bool td_token_is_valid(const char *token);
 
-/* An order is {"verb": "pause", "job": "17.abc"}. Values that are too long make it none. */
+/* An order is {"verb": "pause", "job": "17.abc"}. Longer values are refused. */
 struct td_order {
 	char verb[16], job[256];
 };
-/* 0, or -EINVAL: it is not of that form. */
+/* Parses an order. Returns 0, or -EINVAL if the text is not of that form. */
 int td_order_parse(const char *body, size_t length, struct td_order *ret);

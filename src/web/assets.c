@@ -1,4 +1,4 @@
-/* See assets.h. */
+/* This file implements assets.h. */
 #include "web/assets.h"
 
 #include <string.h>

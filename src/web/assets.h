@@ -1,4 +1,4 @@
-/* The files of the page, embedded. */
+/* The files of the web page, which are embedded in the program. */
 #pragma once
 
 #include <stddef.h>
@@ -8,5 +8,5 @@ struct td_asset {
 	size_t length;
 };
 
-/* NULL: there is none at that path. */
+/* Returns the file at that path, or NULL if there is none. */
 const struct td_asset *td_asset_find(const char *path);

@@ -1,4 +1,4 @@
-/* See feed.h. */
+/* This file implements feed.h. */
 #include "web/feed.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "view/metrics.h"
 #include "web/round.h"
 
-/* A daemon that is stopped holds up the pages for so long. */
+/* How long a stopped daemon may delay the pages. */
 #define PATIENCE_NS (200 * TD_NS_PER_MS)
 #define RETRY_NS    TD_NS_PER_S
 
@@ -61,7 +61,7 @@ void td_feed_deinit(struct td_feed *feed)
 
 /* -- connecting -- */
 
-/* A connection over which `count` requests were sent; below 0: there is none. */
+/* Connects and sends `count` requests. Returns the connection, or -errno. */
 static int ask(const struct td_feed *feed, const struct td_msg *requests, unsigned count)
 {
 	int fd = td_socket_connect(feed->path, PATIENCE_NS), r = 0;
@@ -97,7 +97,7 @@ static void call(struct td_feed *feed, uint64_t now_ns)
 		feed->events_fd = follow(feed);
 	if (feed->watch_fd >= 0 && feed->events_fd >= 0) {
 		feed->greets = true;
-		/* All events come again, or those of another daemon. */
+		/* The new connection sends all events again, or those of another daemon. */
 		forget_events(feed);
 		feed->generation++;
 		return;
@@ -107,7 +107,7 @@ static void call(struct td_feed *feed, uint64_t now_ns)
 	hang_up(feed);
 }
 
-/* -- what GPUs did -- */
+/* -- the past of GPUs -- */
 
 static struct td_feed_past *past_of(struct td_feed *feed, const uint8_t *gpu)
 {
@@ -185,7 +185,7 @@ void td_feed_write_past(const struct td_feed *feed, struct td_text *text)
 	td_text_add(text, feed->now.gpu_count ? "}" : "{}");
 }
 
-/* -- what comes -- */
+/* -- messages -- */
 
 static void swap(struct td_snapshot *a, struct td_snapshot *b)
 {
@@ -208,7 +208,7 @@ static void end_round(struct td_feed *feed)
 	swap(&feed->before, &feed->now);
 	swap(&feed->now, &feed->arriving);
 	td_snapshot_clear(&feed->arriving);
-	/* Without memory the rows have no rates. */
+	/* If memory is short, the rows have no rates. */
 	(void)td_snapshot_rates(&feed->now, &feed->before);
 	note_gpus(feed);
 	*feed->why = 0;
@@ -221,7 +221,7 @@ static void copy(char *to, size_t room, const char *text)
 	snprintf(to, room, "%.*s", (int)room - 1, text);
 }
 
-/* True: a round is complete. */
+/* Takes a message. Returns whether a round is complete. */
 static bool take(struct td_feed *feed, const struct td_msg *msg)
 {
 	if (msg->type == TD_MSG_TYPE_option && !strcmp(msg->option.key, "policy"))
@@ -238,7 +238,7 @@ static bool take(struct td_feed *feed, const struct td_msg *msg)
 	return true;
 }
 
-/* An option was changed: it is asked for again, by a new connection. */
+/* Asks for the options again over a new connection, since one was changed. */
 static void ask_again(struct td_feed *feed)
 {
 	int fd = watch(feed);
@@ -256,7 +256,10 @@ static bool take_event(struct td_feed *feed, const struct td_msg_event *event)
 	struct td_feed_event *kept = &feed->events[feed->next_event % TD_FEED_EVENTS];
 	struct td_text text = {0};
 
-	/* A job may be so many times a second: it would push all others out of the list. */
+	/*
+	 * A job may become idle many times a second. That would push all other events out of the
+	 * list.
+	 */
 	if (!strcmp(event->kind, "idle"))
 		return false;
 	td_round_write_event(&text, event);
@@ -271,7 +274,7 @@ static bool take_event(struct td_feed *feed, const struct td_msg_event *event)
 	return true;
 }
 
-/* Takes what has come by one of the two. False: it has ended. */
+/* Takes the messages of one of the two connections. Returns false if it has ended. */
 static bool listen_to(struct td_feed *feed, int fd, bool *ret_new)
 {
 	struct td_msg msg;
@@ -292,7 +295,7 @@ static bool listen_to(struct td_feed *feed, int fd, bool *ret_new)
 			*ret_new |= take_event(feed, &msg.event);
 		else
 			*ret_new |= take(feed, &msg);
-		/* The connection was replaced. */
+		/* ask_again() has replaced the connection. */
 		if (fd != feed->watch_fd && fd != feed->events_fd)
 			return true;
 	}

@@ -1,8 +1,9 @@
 /*
- * Rounds and events of the daemon: each comes by a connection of its own (WATCH, EVENTS). Both wait
- * for nothing; where there is no daemon they try again each second.
+ * Rounds and events of the daemon, each over a connection of its own (WATCH, EVENTS). Neither
+ * blocks. Without a daemon they try again each second.
  *
- * The last rounds' figures of GPUs and the last events are kept, for pages that are opened later.
+ * The GPUs' figures of the last rounds and the last events are kept, for pages that are opened
+ * later.
  */
 #pragma once
 
@@ -18,49 +19,55 @@
 #define TD_FEED_FDS    2
 
 struct td_feed_event {
-	uint64_t number; /* from 1 on, without a gap */
+	uint64_t number; /* counts from 1 without gaps */
 	char *text;      /* a row of JSON */
 };
 
-/* One GPU's figures by rounds: a ring of TD_FEED_PAST. */
+/* One GPU's figures in the last rounds: a ring of TD_FEED_PAST entries. */
 struct td_feed_past {
 	uint8_t gpu[16];
-	bool seen; /* in this round */
+	bool seen; /* the GPU is in the present round */
 	uint64_t count;
 	struct td_feed_point {
 		uint64_t time_ns, resident_bytes, demanded_bytes;
-		float busy; /* below 0: not known */
+		float busy; /* below 0: unknown */
 	} points[TD_FEED_PAST];
 };
 
 struct td_feed {
 	char path[256];
 	uint64_t period_ns, retry_ns;
-	int watch_fd, events_fd; /* below 0: there is none */
-	bool greets;             /* the answer to GET is still to come */
+	int watch_fd, events_fd; /* below 0: not connected */
+	bool greets;             /* the answer to GET has not come yet */
 	struct td_snapshot arriving, now, before;
-	uint64_t rounds;                           /* that are complete, since the start */
-	uint64_t wall_ns;                          /* when the last one was */
-	char policy[32], host_limit[32], why[512]; /* why: there is no daemon; "": there is one */
+	/* the number of complete rounds since the start */
+	uint64_t rounds;
+	uint64_t wall_ns; /* the time of the last round */
+	/* why: the reason why no daemon is connected; "": one is */
+	char policy[32], host_limit[32], why[512];
 	struct td_feed_event events[TD_FEED_EVENTS];
-	uint64_t next_event; /* the number of the next one */
-	uint64_t generation; /* of connections: with each the events begin anew */
+	uint64_t next_event; /* the number of the next event */
+	uint64_t generation; /* counts connections; with each, the events begin anew */
 	struct td_feed_past *past;
 	size_t past_count;
 };
 
-/* The path of the daemon's socket is copied. */
+/* Copies the path of the daemon's socket. */
 void td_feed_init(struct td_feed *feed, const char *path, uint64_t period_ns);
 void td_feed_deinit(struct td_feed *feed);
 
-/* Descriptors to poll, TD_FEED_FDS of them; those below 0 are ignored by poll(). */
+/* Writes the descriptors to poll, TD_FEED_FDS of them. poll() ignores those below 0. */
 void td_feed_fds(const struct td_feed *feed, struct pollfd *ret);
-/* Takes what has come, and connects where that is due. *ret_wakeup_ns: when to be called at the
- * latest. True: there is something new to show. */
+/*
+ * Takes the messages that have come, and connects if that is due. *ret_wakeup_ns is when to call it
+ * again at the latest. Returns whether there is something new to show.
+ */
 bool td_feed_turn(struct td_feed *feed, uint64_t now_ns, uint64_t *ret_wakeup_ns);
 
-/* An id, as the page has it from a round, of a job that is there? */
+/* Returns whether there is a job with that id. The page has ids from rounds. */
 bool td_feed_has_job(const struct td_feed *feed, const char *job);
-/* {"UUID": [[time in ms, busy, resident bytes, demanded bytes], ...], ...}; busy below 0: not
- * known. */
+/*
+ * Writes {"UUID": [[time in ms, busy, resident bytes, demanded bytes], ...], ...}. busy is below 0
+ * if it is unknown.
+ */
 void td_feed_write_past(const struct td_feed *feed, struct td_text *text);

@@ -1,4 +1,4 @@
-/* See http.h. */
+/* This file implements http.h. */
 #include "web/http.h"
 
 #include <errno.h>
@@ -15,17 +15,17 @@
 #define BODY_MAX        1024
 #define CONNECTIONS_MAX 64
 #define REQUEST_BYTES   (32 * 1024)
-/* A connection on which nothing moves for so long is closed. */
+/* A connection that is idle for this long is closed. */
 #define IDLE_S 60
 
-/* One request. It lives from its headers to the end of its answer. */
+/* One request. It exists from its headers to the end of its answer. */
 struct request {
 	struct td_http *http;
 	struct MHD_Connection *connection;
 	char body[BODY_MAX];
 	size_t length;
 	bool is_too_long;
-	bool is_answered; /* the verb has ended; below is its answer */
+	bool is_answered; /* the verb has ended, and `answer` is its answer */
 	struct td_text answer;
 };
 
@@ -127,7 +127,7 @@ static enum MHD_Result do_verb(struct request *request)
 	if (!td_feed_has_job(http->feed, order.job))
 		return send_plain(
 			request->connection, MHD_HTTP_NOT_FOUND, "there is no such job any more\n");
-	/* Nobody serves it until verb_is_done(). */
+	/* The connection is not served until verb_is_done(). */
 	MHD_suspend_connection(request->connection);
 	r = td_verb_start(http->runs, order.verb, order.job, verb_is_done, request);
 	if (!r)

@@ -1,6 +1,6 @@
 /*
- * The HTTP side of tandem-web, on libmicrohttpd without threads: the caller's loop polls one
- * descriptor. Who may ask: access.h.
+ * The HTTP server of tandem-web, on libmicrohttpd without threads: the caller's loop polls one
+ * descriptor. access.h decides who may ask.
  *
  *   GET  /          the page; with ?token= it gets a cookie
  *   GET  /NAME      its parts (assets.def)
@@ -8,8 +8,8 @@
  *   GET  /metrics   the text format of Prometheus
  *   POST /do        {"verb": "pause", "job": "17.abc"}: {"status": 0, "text": "what it printed"}
  *
- * A page that reads slowly gets the newest round when it has read the one before: fewer rounds, and
- * nobody waits for it.
+ * A page that reads slowly gets the newest round after it has read the one before. So it gets fewer
+ * rounds, and delays no other page.
  */
 #pragma once
 
@@ -29,19 +29,24 @@ struct td_http {
 	struct td_verb_runs *runs;
 	char host[64];
 	char token[TD_TOKEN_TEXT];
-	char cookie[24];             /* its name: of each server another one */
-	struct td_http_page *pages;  /* that read the stream */
-	struct td_text round, state; /* as pages get them */
-	uint64_t round_of, state_of; /* numbers of those */
+	char cookie[24];             /* the name of the cookie, different for each server */
+	struct td_http_page *pages;  /* the pages that read the stream */
+	struct td_text round, state; /* the messages that pages get */
+	/* how many rounds and states there have been when they were made */
+	uint64_t round_of, state_of;
 };
 
-/* Serves at a listening socket, which it owns from now on. feed, runs, host, token and cookie are
- * set, and live longer. 0 or -errno. */
+/*
+ * Serves at a listening socket, which it owns from now on. The caller has set feed, runs, host,
+ * token and cookie, which must live longer. Returns 0 or -errno.
+ */
 int td_http_init(struct td_http *http, int listen_fd);
 void td_http_deinit(struct td_http *http);
 
-/* The descriptor to poll for reading. */
+/* Returns the descriptor to poll for reading. */
 int td_http_fd(const struct td_http *http);
-/* Serves what is there. is_new: the feed has something new. *ret_wakeup_ns: when to be called at
- * the latest. */
+/*
+ * Serves the requests that have come. is_new: the feed has something new. *ret_wakeup_ns is when to
+ * call it again at the latest.
+ */
 void td_http_turn(struct td_http *http, bool is_new, uint64_t now_ns, uint64_t *ret_wakeup_ns);

@@ -1,4 +1,4 @@
-/* See listen.h. */
+/* This file implements listen.h. */
 #include "web/listen.h"
 
 #include <arpa/inet.h>
@@ -52,7 +52,9 @@ int td_listen_parse(const char *typed, char *ret_host, unsigned room, unsigned *
 	return 0;
 }
 
-/* The length of the address; 0: it is none of the loopback interface. */
+/*
+ * Writes the address. Returns its length, or 0 if it is not an address of the loopback interface.
+ */
 static socklen_t loopback(const char *host, unsigned port, union address *ret)
 {
 	memset(ret, 0, sizeof(*ret));
@@ -108,7 +110,7 @@ static int listen_at_port(const char *typed, struct td_place *ret, struct td_err
 	return 0;
 }
 
-/* Removes a socket that a server has left behind. */
+/* Removes a socket file that a server has left behind. */
 static void remove_old(const union address *address)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -1,8 +1,10 @@
 /*
- * tandem-web, which `tandem web` becomes: a page that shows the GPUs and the jobs of this node, to
- * its user alone. It is a client of tandemd like `tandem top`, and sees what its user may see.
+ * tandem-web, which `tandem web` executes: serves a page that shows the GPUs and the jobs of this
+ * node, to its user alone. It is a client of tandemd like `tandem top`, and sees what its user may
+ * see.
  *
- * One thread and one loop: the feed (feed.h), verbs that run (verbs.h), HTTP (http.h).
+ * It has one thread and one loop, for the feed (feed.h), the verbs that run (verbs.h), and HTTP
+ * (http.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -52,7 +54,7 @@ static int make_token(char *ret)
 	return 0;
 }
 
-/* Writes a new one where there is no file. */
+/* Makes a token and a file with it, if the file does not exist yet. */
 static int write_token(const char *path, char *ret, struct td_err *err)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600), r;
@@ -125,7 +127,7 @@ static int timeout_ms(uint64_t wakeup_ns, uint64_t now_ns)
 	return ms > 60000 ? 60000 : (int)ms;
 }
 
-/* Until SIGTERM or SIGINT. */
+/* Serves until SIGTERM or SIGINT. */
 static int serve(struct td_http *http, int signals)
 {
 	struct pollfd fds[FD_N];
@@ -226,7 +228,7 @@ static int read_period(const char *text, uint64_t *ret_ns, struct td_err *err)
 	return 0;
 }
 
-/* 0, an exit status, or -1: done. */
+/* Returns 0 to go on, -1 if the program is done, or an exit status. */
 static int read_options(struct options *ret, int argc, char **argv)
 {
 	static const struct option options[] = {

@@ -1,4 +1,4 @@
-/* See round.h. */
+/* This file implements round.h. */
 #include "web/round.h"
 
 #include <math.h>
@@ -89,7 +89,7 @@ static void add_column(
 		add_real(text, td_jobs_number(job, column) / (td_jobs_is_time(column) ? 1e6 : 1));
 }
 
-/* Each function below takes the fields of one kind of row. */
+/* Each function below writes the fields of one kind of row. */
 #define FIELD(rows, name, kind, value) FIELD_##rows(kind, value)
 #define ADD(kind, value)                                                                           \
 	td_text_put(text, &before, 1);                                                             \

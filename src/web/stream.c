@@ -1,4 +1,7 @@
-/* See stream.h. Format: HTML Living Standard, 9.2 "Server-sent events". */
+/*
+ * This file implements stream.h. The format is that of the HTML Living Standard, 9.2 "Server-sent
+ * events".
+ */
 #include "web/stream.h"
 
 #include <microhttpd.h>
@@ -11,12 +14,13 @@
 #include "web/round.h"
 
 #define PIECE_BYTES (32 * 1024)
-/* A message of events ends at about this length. */
+/* A message with events ends at about this length. */
 #define EVENTS_BYTES (256 * 1024)
 
 /*
- * A page that reads the stream. What it is sent next lies in `piece`, up to `sent`; behind that the
- * next message is chosen: hello, state, events, round. If there is none it is suspended.
+ * A page that reads the stream. `piece` is the message that is being sent, and `sent` the bytes of
+ * it that were sent. After it the next message is chosen: hello, state, events or round. If there
+ * is none, the connection is suspended.
  */
 struct td_http_page {
 	struct td_http *http;
@@ -25,7 +29,7 @@ struct td_http_page {
 	bool is_suspended;
 	struct td_text piece;
 	size_t sent;
-	uint64_t generation; /* of the feed when it was greeted; 0: it was not */
+	uint64_t generation; /* the feed's generation when hello was sent; 0: it was not sent */
 	uint64_t state_of, round_of, next_event;
 };
 
@@ -67,7 +71,7 @@ static void add_events(struct td_http_page *page, struct td_text *text)
 	td_text_add(text, before == '[' ? "[]\n\n" : "]\n\n");
 }
 
-/* Writes the next message. False: there is none. */
+/* Writes the next message. Returns false if there is none. */
 static bool choose(struct td_http_page *page)
 {
 	const struct td_http *http = page->http;
@@ -145,9 +149,9 @@ struct MHD_Response *td_stream_response(struct td_http *http, struct MHD_Connect
 	return response;
 }
 
-/* -- what is new -- */
+/* -- new rounds and events -- */
 
-/* Nobody formats a round that nobody reads. */
+/* Formats the last round. This is done only when a page is to read it. */
 static void update_round(struct td_http *http)
 {
 	if (http->round_of == http->feed->rounds)

@@ -1,4 +1,4 @@
-/* See verbs.h. */
+/* This file implements verbs.h. */
 #include "web/verbs.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "base/time.h"
 
 #define SAID_MAX 65536
-/* A job that is evicted has time to save what it has. */
+/* How long a verb may run. A job that is evicted has time to save its state. */
 #define PATIENCE_NS (120 * TD_NS_PER_S)
 
 static const struct {
@@ -36,7 +36,7 @@ void td_verbs_write(struct td_text *text)
 	td_text_put(text, "]", 1);
 }
 
-/* The option between the verb and the job, or ""; NULL: there is no such verb. */
+/* Returns the option between the verb and the job, or ""; NULL if there is no such verb. */
 static const char *option_of(const char *name)
 {
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
@@ -50,7 +50,10 @@ bool td_verb_is_known(const char *name)
 	return option_of(name) != NULL;
 }
 
-/* The program `tandem`: beside this one, or where the build has it. NULL: it is nowhere. */
+/*
+ * Returns the path of the program `tandem`: beside this one, or where the build has it; NULL if it
+ * is in neither place.
+ */
 static const char *find_tandem(char *buf, size_t len)
 {
 	static const char *const places[] = {"tandem", "../cli/tandem"};
@@ -70,7 +73,7 @@ static const char *find_tandem(char *buf, size_t len)
 	return NULL;
 }
 
-/* In the child: becomes the verb. */
+/* Executes the verb, in the child process. */
 static void become(const char *path, const char *verb, const char *job, int output)
 {
 	sigset_t none;
@@ -138,7 +141,7 @@ void td_verb_fds(const struct td_verb_runs *runs, struct pollfd *ret)
 		ret[i] = (struct pollfd){runs->runs[i].pid ? runs->runs[i].fd : -1, POLLIN, 0};
 }
 
-/* The place is free afterwards; returns the exit status. */
+/* Waits for the process, and frees the entry. Returns the exit status. */
 static int reap(struct td_verb_run *run)
 {
 	int status = 0;
@@ -150,7 +153,7 @@ static int reap(struct td_verb_run *run)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* True: it prints nothing any more. */
+/* Reads the output. Returns whether it has ended. */
 static bool read_some(struct td_verb_run *run)
 {
 	char buf[4096];

@@ -1,6 +1,6 @@
 /*
- * Verbs that a page asks for, as they are typed: `tandem VERB JOB` runs beside the server, which
- * goes on meanwhile. What it prints is the answer.
+ * Runs the verbs that a page asks for: `tandem VERB JOB` runs as a process beside the server, which
+ * does not wait for it. Its output is the answer.
  */
 #pragma once
 
@@ -11,15 +11,15 @@
 
 #include "base/text.h"
 
-/* At once, of all pages together. */
+/* The most verbs that run at once, for all pages together. */
 #define TD_VERB_RUNS 8
 
 struct td_verb_run {
-	pid_t pid; /* 0: this place is free */
-	int fd;    /* what it prints, until its end */
+	pid_t pid; /* 0: this entry is free */
+	int fd;    /* the pipe with its output */
 	uint64_t deadline_ns;
 	struct td_text said;
-	/* Is called with its exit status, 128 + signal if one ended it. */
+	/* Called at the end with the exit status, or 128 + the signal that ended it. */
 	void (*done)(void *arg, int status, const char *said);
 	void *arg;
 };
@@ -28,18 +28,21 @@ struct td_verb_runs {
 	struct td_verb_run runs[TD_VERB_RUNS];
 };
 
-/* [{"name": "pause", "key": "p", "asks": false, "help": "..."}, ...] */
+/* Writes [{"name": "pause", "key": "p", "asks": false, "help": "..."}, ...]. */
 void td_verbs_write(struct td_text *text);
-/* Is there such a verb? */
+/* Returns whether the page offers that verb. */
 bool td_verb_is_known(const char *name);
 
-/* 0; -EBUSY: as many as may be run; -errno. */
+/* Starts a verb. Returns 0, -EBUSY if TD_VERB_RUNS run already, or another -errno. */
 int td_verb_start(struct td_verb_runs *runs, const char *verb, const char *job,
 	void (*done)(void *arg, int status, const char *said), void *arg);
 
-/* Descriptors to poll, TD_VERB_RUNS of them. */
+/* Writes the descriptors to poll, TD_VERB_RUNS of them. */
 void td_verb_fds(const struct td_verb_runs *runs, struct pollfd *ret);
-/* Reads what they print, and ends those that have ended or take too long. */
+/*
+ * Reads the output of the verbs, and ends those that take too long. Calls done() for each that has
+ * ended.
+ */
 void td_verb_turn(struct td_verb_runs *runs, uint64_t now_ns, uint64_t *ret_wakeup_ns);
-/* Forgets all: nobody is told. */
+/* Ends all verbs; done() is not called. */
 void td_verb_end_all(struct td_verb_runs *runs);
