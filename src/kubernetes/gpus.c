@@ -1,4 +1,4 @@
-/* See gpus.h. */
+/* This file implements gpus.h. */
 #include "kubernetes/gpus.h"
 
 #include <string.h>
@@ -29,7 +29,7 @@ static void take_row(struct td_node_gpus *gpus, const struct td_msg_gpu *row)
 	gpu->is_healthy = !(row->known & TD_GPU_IS_LOST) && strcmp(row->health, "broken") != 0;
 }
 
-/* True: all rows have come. */
+/* Asks the daemon for its GPUs. Returns whether all rows have come. */
 static bool ask(struct td_node_gpus *gpus, const char *socket)
 {
 	struct td_msg request = {.type = TD_MSG_TYPE_list_gpus}, msg;

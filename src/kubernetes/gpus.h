@@ -1,6 +1,6 @@
 /*
- * The GPUs of this node, as tandemd reports them. Those that were seen once stay in the list, so
- * that the kubelet hears when one is lost.
+ * The GPUs of this node, as tandemd reports them. A GPU that was seen once stays in the list, so
+ * that the kubelet is told when it is lost.
  */
 #pragma once
 
@@ -13,7 +13,10 @@
 
 struct td_node_gpu {
 	char uuid[TD_UUID_TEXT];
-	/* tandemd lists it, it is not lost, and the recovery of its MPS has not given up. */
+	/*
+	 * tandemd lists the GPU, it is not lost, and MPS on it was not given up after repeated
+	 * failures.
+	 */
 	bool is_healthy;
 };
 

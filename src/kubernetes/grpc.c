@@ -1,7 +1,7 @@
 /*
- * See grpc.h. A message travels as one byte, 0 for "not compressed", four bytes of its length, and
- * its bytes, in DATA frames of the call's stream. An answer ends with trailers, which hold the
- * status.
+ * This file implements grpc.h. A message is sent in DATA frames of the call's stream: one byte, 0
+ * for "not compressed", four bytes of its length, and its bytes. An answer ends with trailers,
+ * which hold the status.
  */
 #include "kubernetes/grpc.h"
 
@@ -21,7 +21,7 @@
 #define READ_BYTES  16384u
 #define STATUS_TEXT 12
 
-/* Bytes that grow. */
+/* A buffer that grows. */
 struct bytes {
 	uint8_t *at;
 	size_t len, room;
@@ -33,11 +33,11 @@ struct td_grpc_call {
 	int32_t stream;
 	char path[PATH_MAX_];
 	struct bytes in, out;
-	size_t sent;   /* of out */
-	bool is_known; /* the owner was told of it */
+	size_t sent;   /* the bytes of `out` that were sent */
+	bool is_known; /* called() was called for it */
 	bool too_large;
-	bool is_waiting; /* nghttp2 asks for no data until it is told to */
-	bool has_ended;  /* nothing is added any more */
+	bool is_waiting; /* nghttp2 asks for no more data until it is resumed */
+	bool has_ended;  /* nothing is added to the answer any more */
 	int status;
 	char text[TD_GRPC_TEXT];
 };
@@ -82,7 +82,8 @@ static int append_message(struct bytes *to, const uint8_t *message, size_t len)
 }
 
 /*
- * Finds the one message of a unary call. False: it is not whole, compressed, or something follows.
+ * Finds the only message of a unary call. Returns false if it is incomplete or compressed, or if
+ * more bytes follow.
  */
 static bool read_message(const struct bytes *in, const uint8_t **ret, size_t *ret_len)
 {
@@ -128,9 +129,9 @@ static struct td_grpc_call *find_call(struct td_grpc *grpc, int32_t stream)
 	return nghttp2_session_get_stream_user_data(grpc->session, stream);
 }
 
-/* -- what goes out -- */
+/* -- sending -- */
 
-/* nghttp2 copies both texts and changes neither. */
+/* Makes a header. nghttp2 copies both texts and changes neither, so the casts are safe. */
 static nghttp2_nv header(const char *name, const char *value)
 {
 	return (nghttp2_nv){
@@ -142,7 +143,7 @@ static nghttp2_nv header(const char *name, const char *value)
 	};
 }
 
-/* A text in a trailer has only printable ASCII; % and all else are written as %XX. */
+/* Escapes a text for a trailer: only printable ASCII is allowed; % and other bytes become %XX. */
 static void escape(char *ret, size_t room, const char *text)
 {
 	size_t used = 0;
@@ -267,7 +268,7 @@ int td_grpc_call(struct td_grpc *grpc, const char *path, const uint8_t *message,
 	return -ENOMEM;
 }
 
-/* -- what comes in -- */
+/* -- receiving -- */
 
 static int begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
 {
@@ -395,7 +396,7 @@ static int close_stream(nghttp2_session *session, int32_t stream, uint32_t error
 
 /* -- the connection -- */
 
-/* nghttp2 calls it with what it has to send, until it says that no more can be sent now. */
+/* Sends bytes for nghttp2, which calls it until it returns that no more can be sent now. */
 static ssize_t write_some(
 	nghttp2_session *session, const uint8_t *bytes, size_t len, int flags, void *arg)
 {

@@ -32,20 +32,20 @@ enum td_grpc_status {
 };
 
 struct td_grpc;      /* a connection */
-struct td_grpc_call; /* a call over it */
+struct td_grpc_call; /* a call over a connection */
 
 struct td_grpc_events {
 	/*
-	 * Server: a call has come with its whole message. path: "/package.Service/Method". The
-	 * owner answers now or later, until `closed`.
+	 * Server: a call with its whole message has come. path is "/package.Service/Method". The
+	 * owner answers it now or later, but not after closed().
 	 */
 	void (*called)(void *arg, struct td_grpc_call *call, const char *path,
 		const uint8_t *message, size_t len);
-	/* Server: the peer gave the call up, or the call is answered: it exists no longer. */
+	/* Server: the call exists no longer, since it was answered or the peer gave it up. */
 	void (*closed)(void *arg, struct td_grpc_call *call);
 	/*
-	 * Client: the answer has come. status: enum td_grpc_status, or another one of the peer's;
-	 * text: its reason, "" for none.
+	 * Client: the answer has come. status is an enum td_grpc_status or another code of the
+	 * peer's. text is the reason, or "".
 	 */
 	void (*answered)(
 		void *arg, int status, const char *text, const uint8_t *message, size_t len);
@@ -53,12 +53,12 @@ struct td_grpc_events {
 };
 
 /*
- * Takes over a connected, non-blocking stream socket, which is closed with the connection. NULL: no
- * memory; the socket is then still the caller's.
+ * Takes over a connected, non-blocking stream socket, and closes it with the connection. Returns
+ * NULL if memory is short; then the socket is still the caller's.
  */
 struct td_grpc *td_grpc_open(int fd, bool is_server, const struct td_grpc_events *events);
 
-/* Closes the connection and tells `closed` for each open call. NULL is allowed. */
+/* Closes the connection, and calls closed() for each open call. NULL is allowed. */
 void td_grpc_close(struct td_grpc *grpc);
 
 /* No call is open. */
@@ -68,20 +68,23 @@ bool td_grpc_is_idle(const struct td_grpc *grpc);
 int td_grpc_fd(const struct td_grpc *grpc);
 short td_grpc_events(const struct td_grpc *grpc);
 
-/* Reads and writes what can be. 0, or -errno: the connection has ended and has to be closed. */
+/*
+ * Reads and writes as much as possible without blocking. Returns 0, or -errno if the connection has
+ * ended and must be closed.
+ */
 int td_grpc_turn(struct td_grpc *grpc);
 
-/* As td_grpc_turn, for bytes that were read elsewhere. */
+/* Does what td_grpc_turn() does with bytes that were read elsewhere. */
 int td_grpc_feed(struct td_grpc *grpc, const uint8_t *bytes, size_t len);
 
-/* Client: makes a call. 0 or -ENOMEM. */
+/* Client: makes a call. Returns 0 or -ENOMEM. */
 int td_grpc_call(struct td_grpc *grpc, const char *path, const uint8_t *message, size_t len);
 
 /*
- * Server: adds a message to the answer. -ENOBUFS: the peer has not read TD_GRPC_MESSAGE_MAX bytes
- * that were added before; -ENOMEM. It was not added then.
+ * Server: adds a message to the answer. Returns 0; -ENOBUFS if TD_GRPC_MESSAGE_MAX bytes of the
+ * answer are unread; -ENOMEM. After an error it was not added.
  */
 int td_grpc_answer(struct td_grpc_call *call, const uint8_t *message, size_t len);
 
-/* Server: ends the answer after what was added. text may be NULL. Once for each call. */
+/* Server: ends the answer. Called once for each call. text is the reason; it may be NULL. */
 void td_grpc_end(struct td_grpc_call *call, enum td_grpc_status status, const char *text);

@@ -1,4 +1,4 @@
-/* See kubelet.h. */
+/* This file implements kubelet.h. */
 #include "kubernetes/kubelet.h"
 
 #include <errno.h>
@@ -49,7 +49,7 @@ void td_kubelet_restarted(struct td_kubelet *kubelet)
 	kubelet->retry_ns = 0;
 }
 
-/* The same reason is said once, however often it is tried. */
+/* Logs a failure. The same reason is logged once, however often it occurs. */
 static void note(struct td_kubelet *kubelet, const char *why)
 {
 	if (strcmp(kubelet->why, why))
@@ -76,7 +76,7 @@ static void take_answer(void *arg, int status, const char *text, const uint8_t *
 	note(kubelet, why);
 }
 
-/* A unix socket is connected at once, or not at all. */
+/* Connects to a unix socket. That succeeds or fails at once. */
 static int connect_to(const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};

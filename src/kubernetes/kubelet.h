@@ -11,9 +11,9 @@
 #include "kubernetes/grpc.h"
 
 struct td_kubelet {
-	char path[108]; /* of kubelet.sock */
+	char path[108]; /* the path of kubelet.sock */
 	const char *endpoint, *resource;
-	struct td_grpc *call; /* the registration that runs; NULL: none */
+	struct td_grpc *call; /* the registration in progress; NULL: none */
 	bool is_registered, has_answer;
 	uint64_t retry_ns;      /* when to try again */
 	uint64_t unwatched_ns;  /* registered, and since when the list is not followed; 0: it is */
@@ -21,12 +21,12 @@ struct td_kubelet {
 	char why[TD_GRPC_TEXT]; /* the last failure, which is logged once; "": none */
 };
 
-/* dir: the folder of kubelet.sock. Returns 0, or -ENAMETOOLONG. */
+/* dir is the folder of kubelet.sock. Returns 0, or -ENAMETOOLONG. */
 int td_kubelet_init(
 	struct td_kubelet *kubelet, const char *dir, const char *endpoint, const char *resource);
 void td_kubelet_deinit(struct td_kubelet *kubelet);
 
-/* A new kubelet has made its socket: registers at once. */
+/* Registers at once, since a new kubelet has made its socket. */
 void td_kubelet_restarted(struct td_kubelet *kubelet);
 
 /*

@@ -44,8 +44,8 @@ struct options {
 
 struct plugin {
 	struct options options;
-	char socket[256];     /* of tandemd */
-	char socket_dir[256]; /* the folder of it */
+	char socket[256];     /* the path of tandemd's socket */
+	char socket_dir[256]; /* the folder of that socket */
 	struct sockaddr_un address;
 	struct td_node_gpus gpus;
 	struct td_service service;
@@ -89,7 +89,7 @@ static void close_all(struct plugin *plugin)
 	plugin->listener = -1;
 }
 
-/* Makes the socket, and tells the kubelet of it. */
+/* Makes the plugin's socket, and registers it with the kubelet. */
 static int begin(struct plugin *plugin)
 {
 	close_all(plugin);
@@ -137,9 +137,12 @@ static void take_connection(struct plugin *plugin)
 		close(fd);
 }
 
-/* -- the folder of the kubelet -- */
+/* -- the kubelet's folder -- */
 
-/* Its own socket was deleted, or kubelet.sock was made. */
+/*
+ * Reads the changes in the kubelet's folder: the plugin's socket was deleted, or kubelet.sock was
+ * made.
+ */
 static int read_folder(struct plugin *plugin)
 {
 	char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
@@ -160,7 +163,7 @@ static int read_folder(struct plugin *plugin)
 		begins |= !is_made && !strcmp(event->name, ENDPOINT);
 		asks |= is_made && !strcmp(event->name, "kubelet.sock");
 	}
-	/* begin() itself deletes the old socket, and is not to be told of that. */
+	/* begin() itself deletes the old socket; that event must not cause another begin(). */
 	if (begins && access(plugin->address.sun_path, F_OK))
 		return begin(plugin);
 	if (asks)
@@ -221,7 +224,7 @@ static struct pollfd poll_for(const struct td_grpc *grpc)
 		    : (struct pollfd){-1, 0, 0};
 }
 
-/* Until a signal ends it (0), or its folder is gone (-errno). */
+/* Serves until a signal comes (returns 0) or the folder is gone (returns -errno). */
 static int serve(struct plugin *plugin)
 {
 	struct pollfd fds[FD_N];
@@ -267,7 +270,7 @@ static int block_signals(void)
 	return signalfd(-1, &ends, SFD_CLOEXEC);
 }
 
-/* Splits the path of the daemon's socket, whose folder is mounted into containers. */
+/* Splits the path of the daemon's socket, because its folder is mounted into containers. */
 static int read_socket(struct plugin *plugin, struct td_err *err)
 {
 	int r = td_socket_path_typed(plugin->socket, sizeof(plugin->socket), err);
@@ -372,7 +375,7 @@ static int read_period(const char *text, uint64_t *ret_ns, struct td_err *err)
 	return 0;
 }
 
-/* A domain, a slash and a name: what Kubernetes takes for an extended resource. */
+/* Checks for a domain, a slash and a name, which Kubernetes demands of an extended resource. */
 static int check_name(const char *option, const char *text, struct td_err *err)
 {
 	const char *slash = strchr(text, '/');
@@ -405,7 +408,7 @@ static int check_options(const struct options *options, struct td_err *err)
 	return check_name("--resource", options->resource, err);
 }
 
-/* 0, an exit status, or -1: done. */
+/* Returns 0 to go on, -1 if the program is done, or an exit status. */
 static int read_options(struct options *ret, int argc, char **argv)
 {
 	static const struct option options[] = {

@@ -1,4 +1,4 @@
-/* See service.h. */
+/* This file implements service.h. */
 #include "kubernetes/service.h"
 
 #include <stdio.h>
@@ -13,11 +13,11 @@
 
 #define METHOD(name) "/v1beta1.DevicePlugin/" name
 
-#define CONTAINERS 64u /* in one request */
+#define CONTAINERS 64u /* the most containers in one request */
 #define VARIABLES  8u
 #define MOUNTS     2u
 
-/* The bytes of a message as the answer of a call; ends it. */
+/* Sends the message as the answer of a call, and ends the call. */
 static void answer(struct td_grpc_call *call, const ProtobufCMessage *message)
 {
 	size_t len = protobuf_c_message_get_packed_size(message);
@@ -189,7 +189,7 @@ static void prefer(struct td_grpc_call *call, const uint8_t *bytes, size_t len)
 
 /* -- Allocate -- */
 
-/* One container's part of the answer, with the memory of all its texts. */
+/* The answer for one container, with the memory of all its texts. */
 struct container {
 	V1beta1__ContainerAllocateResponse response;
 	V1beta1__Pair pair[VARIABLES], *pairs[VARIABLES];
@@ -205,7 +205,7 @@ static char *text(const char *constant)
 	return (char *)(uintptr_t)constant;
 }
 
-/* Adds a variable; returns the room for its value. */
+/* Adds an environment variable. Returns the buffer for its value. */
 static char *add_variable(struct container *c, const char *name)
 {
 	size_t i = c->response.n_envs++;

@@ -1,9 +1,10 @@
 /*
- * The device plugin's service: the answers to the kubelet's calls (deviceplugin.proto).
+ * The device plugin's service: answers the kubelet's calls (deviceplugin.proto).
  *
- * ListAndWatch has all slices of all GPUs, again whenever a GPU comes, is lost or comes back.
- * GetPreferredAllocation and Allocate are slices.h; Allocate tells the kubelet what to put into the
- * container: libtandem.so and the daemon's socket, mounted, and the variables that they need.
+ * ListAndWatch sends all slices of all GPUs, and sends them again whenever a GPU comes, is lost or
+ * comes back. GetPreferredAllocation and Allocate use slices.h. Allocate tells the kubelet what to
+ * put into the container: libtandem.so and the daemon's socket, mounted, and the variables that
+ * they need.
  */
 #pragma once
 
@@ -18,19 +19,21 @@
 struct td_service {
 	/* Paths on the node: the folder of libtandem.so, and the folder of the daemon's socket. */
 	const char *library_dir, *socket_dir;
-	const char *socket_name; /* in that folder */
+	const char *socket_name; /* the name of the socket in socket_dir */
 	const char *cdi;         /* the kind of CDI devices, such as nvidia.com/gpu; NULL: none */
 	const struct td_node_gpus *gpus;
 
-	struct td_grpc_call *watcher[TD_SERVICE_WATCHERS]; /* calls of ListAndWatch; NULL: none */
-	uint64_t grants;                                   /* containers that were given slices */
+	/* open calls of ListAndWatch; NULL: a free entry */
+	struct td_grpc_call *watcher[TD_SERVICE_WATCHERS];
+	/* the number of containers that were given slices */
+	uint64_t grants;
 };
 
-/* In the container. */
+/* The folders of both inside the container. */
 #define TD_SERVICE_LIBRARY_DIR "/opt/tandem"
 #define TD_SERVICE_SOCKET_DIR  "/run/tandem"
 
-/* For struct td_grpc_events of a server's connections. arg: struct td_service. */
+/* The callbacks of td_grpc_events for a server's connections. arg is the struct td_service. */
 void td_service_called(
 	void *arg, struct td_grpc_call *call, const char *path, const uint8_t *message, size_t len);
 void td_service_closed(void *arg, struct td_grpc_call *call);
@@ -42,7 +45,7 @@ bool td_service_is_watched(const struct td_service *service);
 void td_service_tell(struct td_service *service);
 
 /*
- * The message for the kubelet's Register, allocated: endpoint is the name of the plugin's socket,
- * resource such as tandem.dev/gpu. NULL: no memory.
+ * Returns the message for the kubelet's Register, which the caller frees; NULL if memory is short.
+ * endpoint is the name of the plugin's socket; resource is a name such as tandem.dev/gpu.
  */
 uint8_t *td_service_register(const char *endpoint, const char *resource, size_t *ret_len);

@@ -1,4 +1,4 @@
-/* See slices.h. */
+/* This file implements slices.h. */
 #include "kubernetes/slices.h"
 
 #include <errno.h>
@@ -40,12 +40,12 @@ int td_slice_parse(const char *name, char *ret_uuid, uint32_t *ret_number, struc
 	return 0;
 }
 
-/* -- which slices are best -- */
+/* -- choosing slices -- */
 
 /* A slice that may be chosen. */
 struct choice {
 	const char *name;
-	uint32_t gpu; /* of struct choices */
+	uint32_t gpu; /* the index of its GPU in struct choices */
 	bool taken;
 };
 
@@ -53,8 +53,8 @@ struct choices {
 	struct choice *all;
 	size_t count;
 	char uuid[TD_SLICES_GPUS][TD_UUID_TEXT];
-	size_t free[TD_SLICES_GPUS]; /* slices that are not taken */
-	bool used[TD_SLICES_GPUS];   /* one of it is taken */
+	size_t free[TD_SLICES_GPUS]; /* how many of the GPU's slices are not taken */
+	bool used[TD_SLICES_GPUS];   /* whether a slice of the GPU is taken */
 	uint32_t gpu_count;
 };
 
@@ -109,8 +109,8 @@ static int take_must(
 }
 
 /*
- * Returns the next GPU to take slices of: one that the container uses already comes first, then the
- * one with most that are free. Something is free.
+ * Returns the GPU to take the next slice from: first a GPU that the container uses already, then
+ * the one with most free slices. There must be a free slice.
  */
 static uint32_t best_gpu(const struct choices *c)
 {
@@ -155,7 +155,7 @@ int td_slices_prefer(char *const *free, size_t count, char *const *must, size_t 
 	return r;
 }
 
-/* -- what a container gets -- */
+/* -- the grant of a container -- */
 
 struct tally {
 	uint32_t slices, first;
@@ -189,7 +189,7 @@ static int count_slice(
 	return 0;
 }
 
-/* Those with most slices come first; among equals the order of the request stays. */
+/* Sorts the GPUs by their slices, most first; among equals the order of the request stays. */
 static void sort(struct td_grant *grant, struct tally *tallies)
 {
 	for (uint32_t i = 1; i < grant->candidate_count; i++) {

@@ -1,11 +1,11 @@
 /*
- * The job_submit plugin: slurmctld counts the shares that jobs ask for with --tandem.
+ * The job_submit plugin: makes slurmctld count the shares that jobs ask for with --tandem.
  *
- * spank_tandem.so has put the option's value into the job's control environment. It is checked
- * again here, since whoever submits by another way may write anything there, and becomes a request
- * of the count-only resource "tandem", of which a node has a hundred for each GPU. So Slurm's own
- * scheduler places the job, and accounts for it. A job that asks for that resource, or for whole
- * GPUs, beside --tandem is refused: it would be counted twice.
+ * spank_tandem.so has put the option's value into the job's control environment. The value is
+ * checked again here, since a user can submit a job in another way and write anything there. It
+ * becomes a request of the count-only resource "tandem", of which a node has a hundred for each
+ * GPU. So Slurm's own scheduler places the job and accounts for it. A job that asks for that
+ * resource, or for whole GPUs, beside --tandem is refused, since it would be counted twice.
  *
  * slurmctld owns the strings that it is given, so they are made by its own allocator.
  */
@@ -22,7 +22,7 @@
 
 struct job_record;
 
-/* These are slurmctld's. */
+/* Functions of slurmctld that its headers do not declare. */
 char *slurm_xstrdup(const char *text);
 void slurm_xfree_ptr(void *pointer);
 
@@ -48,7 +48,7 @@ int fini(void)
 	return SLURM_SUCCESS;
 }
 
-/* The value of --tandem; NULL: it was not given. */
+/* Returns the value of --tandem, or NULL if the option was not given. */
 static const char *option_of(const job_desc_msg_t *job)
 {
 	for (uint32_t k = 0; k < job->spank_job_env_size; k++) {

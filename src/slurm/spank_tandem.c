@@ -1,5 +1,6 @@
 /*
- * The SPANK plugin: --tandem of srun, sbatch and salloc, and the environment of a job's programs.
+ * The SPANK plugin: implements --tandem of srun, sbatch and salloc, and sets the environment of a
+ * job's programs.
  *
  * A line of plugstack.conf loads it, with the paths of this node:
  *
@@ -8,11 +9,12 @@
  * srun, sbatch and salloc check the value and refuse a bad one with a sentence. They hand it to
  * slurmctld in the job's control environment, where job_submit_tandem.so counts it. On the node
  * slurmstepd sets the variables of libtandem.so before each task, so limits hold from the first
- * call. All steps of a job on a node are one job to tandemd: its limits are for all together.
+ * call. To tandemd all steps of a Slurm job on a node are one job, so its limits apply to them
+ * together.
  *
- * A job uses as many of its node's GPUs as it has asked for; tandemd chooses those with most room
- * when the first one is used. Their UUIDs come from `tandem gpu`, if tandem=PATH names it. Without
- * it the job uses the first GPU, which is right on nodes that have one.
+ * A job uses as many of its node's GPUs as it has asked for. tandemd chooses those with most room
+ * when the first one is used. Their UUIDs come from `tandem gpu`, if tandem=PATH names that
+ * program. Otherwise the job uses the first GPU, which is right on nodes that have only one.
  *
  * Without the option nothing changes. A program that drops LD_PRELOAD runs without tandem.
  */
@@ -86,7 +88,7 @@ int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)
 	return spank_job_control_setenv(spank, "TANDEM", text, 1);
 }
 
-/* The value of NAME=value among the words of plugstack.conf; NULL. */
+/* Returns the value of NAME=value among the words of plugstack.conf, or NULL. */
 static const char *argument_of(int argc, char **argv, const char *name)
 {
 	size_t len = strlen(name);
@@ -115,13 +117,13 @@ static int preload(spank_t spank, const char *library)
 		slurm_error("tandem: LD_PRELOAD is too long");
 		return r;
 	}
-	if (strstr(others, library)) /* a step within a job that has it already */
+	if (strstr(others, library)) /* an outer step of the job has set it already */
 		return ESPANK_SUCCESS;
 	snprintf(all, sizeof(all), "%s%s%s", library, *others ? ":" : "", others);
 	return set(spank, "LD_PRELOAD", all);
 }
 
-/* Sets the job's name and number, by which tandem ps, the limits and the epilog know it. */
+/* Sets the job's name and id, which tandem ps, the limits and the epilog use. */
 static int name_job(spank_t spank)
 {
 	char name[64] = "slurm", id[32];
@@ -140,8 +142,8 @@ static int name_job(spank_t spank)
 }
 
 /*
- * Writes the UUIDs of the node's GPUs, with commas between; "" where tandemd does not tell them. It
- * runs in the task's own process, before that becomes the program.
+ * Writes the UUIDs of the node's GPUs, separated by commas; "" if tandemd does not list them. Runs
+ * in the task's own process, before that becomes the program.
  */
 static void list_gpus(const char *tandem, const char *socket, char *ret, size_t len)
 {

@@ -1,4 +1,4 @@
-/* The value of --tandem; see spec.h. */
+/* Parses the value of --tandem; see spec.h. */
 #include "slurm/spec.h"
 
 #include <errno.h>
@@ -84,7 +84,7 @@ static int refuse_key(const char *word, struct td_err *err)
 	return td_err_expected(err, -EINVAL, word, expected);
 }
 
-/* KEY=VALUE */
+/* Parses a word KEY=VALUE. */
 static int parse_setting(char *word, struct td_slurm_spec *spec, struct td_err *err)
 {
 	char *value = strchr(word, '=');
@@ -152,7 +152,10 @@ int td_slurm_spec_parse(const char *text, struct td_slurm_spec *ret, struct td_e
 	return r;
 }
 
-/* A share of one GPU is one of its memory, and of the turns. */
+/*
+ * Sets the default value of a key. A share of one GPU means that share of its memory, and a weight
+ * in proportion.
+ */
 static void set_default(const struct td_slurm_spec *spec, uint32_t key, char *ret_value)
 {
 	if (key == TD_SLURM_KEY_mem && spec->hundredths < 100)

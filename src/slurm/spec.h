@@ -4,12 +4,12 @@
  *   SHARE[,KEY=VALUE]...     0.5   0.25,mem=8Gi   2   0.5,class=guaranteed,slack=1%
  *
  * SHARE is a part of one GPU in hundredths, 0.01 to 1, or a whole number of GPUs on each node. The
- * keys are those of td_slurm_keys; they mean what the options of `tandem run` mean. A share below 1
- * without mem= limits the memory to that part of the GPU, and without weight= it is the weight in
- * hundredths: who asks for twice as much has turns of twice the length.
+ * keys are those of TD_SLURM_KEYS; they mean the same as the options of `tandem run`. Without mem=,
+ * a share below 1 limits the memory to that part of the GPU. Without weight=, it is the weight in
+ * hundredths: a job with twice the share has turns of twice the length.
  *
- * Pure. srun, sbatch and salloc read it to refuse it early, slurmctld to count, and slurmstepd to
- * set the environment of the job's programs, which libtandem.so reads.
+ * Pure. srun, sbatch and salloc parse it to refuse a bad value early, slurmctld to count it, and
+ * slurmstepd to set the environment of the job's programs, which libtandem.so reads.
  */
 #pragma once
 
@@ -19,11 +19,11 @@
 
 struct td_err;
 
-#define TD_SLURM_SPEC_MAX  256u /* of the text, with its end */
+#define TD_SLURM_SPEC_MAX  256u /* the bytes of the text with its NUL */
 #define TD_SLURM_GPUS_MAX  64u
 #define TD_SLURM_VALUE_MAX TD_LIMIT_TEXT
 
-/* KEY(key, variable of libtandem.so, how its value is checked, what is expected, help) */
+/* KEY(key, the variable of libtandem.so, the function that checks a value, help) */
 #define TD_SLURM_KEYS(KEY)                                                                         \
 	KEY(mem, "TANDEM_MEM", check_limit, "the most memory on each GPU: 8Gi, 40%")               \
 	KEY(soft, "TANDEM_MEM_SOFT", check_limit, "the part of it on the GPU itself")              \
@@ -40,16 +40,18 @@ enum td_slurm_key {
 };
 
 struct td_slurm_spec {
-	uint32_t hundredths;                            /* of a GPU, on each node */
-	uint32_t gpus;                                  /* that the job may use on each node */
-	char value[TD_SLURM_KEY_N][TD_SLURM_VALUE_MAX]; /* "": none was given */
+	/* the share on each node, in hundredths of a GPU */
+	uint32_t hundredths;
+	/* how many GPUs the job may use on each node */
+	uint32_t gpus;
+	char value[TD_SLURM_KEY_N][TD_SLURM_VALUE_MAX]; /* "": the key was not given */
 };
 
 /* Returns 0, or -EINVAL with the offending text in err. */
 int td_slurm_spec_parse(const char *text, struct td_slurm_spec *ret, struct td_err *err);
 
 /*
- * The variables of a job's programs, one after the other; at: 0, 1, 2, ... Returns the name and
- * writes the value, TD_SLURM_VALUE_MAX bytes; NULL: there is no more.
+ * Returns the name of the variable of a job's programs with the index `at` (0, 1, 2, ...), and
+ * writes its value, at most TD_SLURM_VALUE_MAX bytes. Returns NULL behind the last one.
  */
 const char *td_slurm_spec_variable(const struct td_slurm_spec *spec, uint32_t at, char *ret_value);
