@@ -13,9 +13,15 @@ struct td_err;
 
 /* Prints "softgpu: " and format, whose one %s is text. Returns EXIT_OURS. */
 int sg_cli_fail(const char *format, const char *text);
-/* Finds a library that replaces one of NVIDIA's; folder: in a build tree. */
+/*
+ * Finds a library that replaces one of NVIDIA's. `folder` is where a build tree has it. Returns 0
+ * or -errno.
+ */
 int sg_cli_library(char *buf, size_t len, const char *name, const char *folder);
-/* Bytes per second that the model can keep. 0, or -EINVAL or -ERANGE with *err. */
+/*
+ * Parses a rate in bytes per second within the bounds of the model. Returns 0, or -EINVAL or
+ * -ERANGE with a sentence in err.
+ */
 int sg_cli_parse_rate(const char *text, uint64_t *ret_bytes_per_s, struct td_err *err);
 /*
  * Checks that the option argv[i] has a value that does not end the options. Returns 0, or EXIT_OURS

@@ -79,7 +79,9 @@ static int with_exit(struct sg_msg *fault, const char *text)
 	return send_fault(fault);
 }
 
-/* A name of cuda.h, or a number; 0: neither. */
+/*
+ * Returns the number of an error: a name of cuda.h, or a number. Returns 0 if the text is neither.
+ */
 static int parse_result(const char *text)
 {
 #define X(name, number, what) {number, #name},
@@ -97,7 +99,7 @@ static int parse_result(const char *text)
 	return td_parse_u64(text, 1, 999, &number, &err) ? 0 : (int)number;
 }
 
-/* NAME[:N]=ERROR. A look-up name means every version and flavour of it. */
+/* Parses NAME[:N]=ERROR. The name of a look-up means every version and flavour of the function. */
 static int with_call(struct sg_msg *fault, const char *text)
 {
 	char name[TD_SYMBOL_MAX + 32], *error, *count;

@@ -25,7 +25,10 @@
 #include "softgpu/server/serve.h"
 
 #define START_TRIES 100
-/* Bytes per second that are at least 1 and at most UINT32_MAX per microsecond. */
+/*
+ * The bounds of a rate in bytes per second: it is kept as a uint32_t of bytes per microsecond and
+ * must be at least 1.
+ */
 #define RATE_LEAST (1ull << 20)
 #define RATE_MOST  (3900ull << 40)
 #define fail       sg_cli_fail
@@ -144,7 +147,7 @@ static int set_field(struct td_gpu_spec *spec, const char *pair, struct td_err *
 		pair);
 }
 
-/* Room for a context, and for what programs do in it. */
+/* Checks that the GPU's memory has room for a context and for what programs do in it. */
 static int check_memory(const struct td_gpu_spec *spec, struct td_err *err)
 {
 	uint64_t least = 4 * spec->context_bytes;
@@ -174,7 +177,7 @@ static int fail_model(const char *name, struct td_err *err)
 		err, -EINVAL, "--model: \"%.64s\" is not a model: expected one of %s", name, names);
 }
 
-/* The option that the text was typed behind. */
+/* Adds the name of the option to the error of its value. */
 static int name_option(const char *option, int r, struct td_err *err)
 {
 	struct td_err why = *err;
@@ -231,7 +234,10 @@ static int parse_start(int argc, char **argv, struct start *start, struct td_err
 	return r ? r : check_memory(&start->spec, err);
 }
 
-/* Starts it in the background. SG_STARTED: it accepts connections; else the reason is in text. */
+/*
+ * Starts the server in the background. Returns SG_STARTED if it accepts connections; otherwise text
+ * has the reason.
+ */
 static enum sg_start launch_server(const struct start *start, char *text, size_t len)
 {
 	char said[PATH_MAX + 128];
@@ -330,8 +336,8 @@ static int find_libraries(char *buf, size_t len)
 }
 
 /*
- * Adds a folder of a build tree where the library is not beside the driver. When installed all
- * libraries are in one folder.
+ * Adds the library's folder in a build tree if the library is not beside the driver. An
+ * installation has all libraries in one folder.
  */
 static void add_library(
 	char *buf, size_t len, const char *cuda, const char *folder, const char *name)
@@ -420,8 +426,8 @@ static void add_programs(void)
 }
 
 /*
- * Finds a running server or starts one with defaults. Of several programs that begin at once one
- * starts it, and the others wait.
+ * Finds a running server, or starts one with defaults. If several programs do so at once, one
+ * starts it and the others wait.
  */
 static int ensure_server(const char *dir)
 {
@@ -477,8 +483,8 @@ static int verb_run(int argc, char **argv)
 }
 
 /*
- * Sends one request. Returns 0 with the text, if any. After SG_STOP the server has ended: another
- * may start at once.
+ * Sends one request. Returns 0, with the answer's text if it has one. After SG_STOP the server has
+ * ended, so another may start at once.
  */
 static int ask(const char *dir, uint32_t type, char *text, size_t len)
 {
@@ -499,7 +505,10 @@ static int ask(const char *dir, uint32_t type, char *text, size_t len)
 	return r < 0 || msg.error ? fail("%s", "the server did not answer") : 0;
 }
 
-/* The number behind "key": in the JSON of one GPU; our own writer's format. */
+/*
+ * Returns the number behind "key": in the JSON of one GPU. It relies on the format that the server
+ * writes.
+ */
 static unsigned long long number(const char *json, const char *key)
 {
 	char quoted[64];

@@ -254,7 +254,7 @@ struct request {
 	uint64_t loop_s;
 };
 
-/* The value of --name=VALUE or --name VALUE; NULL: not this option. */
+/* Returns the value of --name=VALUE or --name VALUE; NULL if argv[*i] is another option. */
 static const char *value_of(const char *name, int argc, char **argv, int *i)
 {
 	size_t n = strlen(name);
@@ -318,7 +318,7 @@ static int parse(int argc, char **argv, struct request *request)
 	return 0;
 }
 
-/* Chooses GPUs by index, UUID or bus id, several with commas. */
+/* Chooses GPUs by index, UUID or bus id; several are separated by commas. */
 static int choose(const char *ids, bool *wanted)
 {
 	char text[512];

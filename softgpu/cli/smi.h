@@ -13,7 +13,7 @@
 struct gpu {
 	nvmlDevice_t device;
 	unsigned index;
-	bool lost; /* it answers nothing but who it is */
+	bool lost; /* the driver has lost the GPU, so only its identity is known */
 	char name[NVML_DEVICE_NAME_V2_BUFFER_SIZE], uuid[NVML_DEVICE_UUID_V2_BUFFER_SIZE];
 	nvmlPciInfo_t pci;
 	nvmlMemory_t memory;
@@ -40,16 +40,16 @@ struct field;
 struct csv {
 	struct {
 		const struct field *field;
-		char name[64]; /* as it was asked for */
+		char name[64]; /* the name as the user typed it */
 	} columns[COLUMNS_MAX];
 	unsigned count;
-	bool apps; /* a row for each process, else for each GPU */
+	bool apps; /* one row for each process, instead of one for each GPU */
 	bool no_header, no_units;
 };
 
-/* 0, or the exit status; what was wrong has been said. */
+/* These return 0, or the exit status after printing an error. */
 int sg_smi_parse_columns(const char *list, bool apps, struct csv *csv);
 int sg_smi_parse_format(const char *format, struct csv *csv);
 void sg_smi_print_csv(const struct smi *smi, const struct csv *csv, const bool *wanted);
-/* --help-query-gpu, --help-query-compute-apps: every field. */
+/* Prints every field, for --help-query-gpu and --help-query-compute-apps. */
 void sg_smi_list_fields(bool apps);

@@ -12,7 +12,7 @@
 
 struct field {
 	const char *name, *alias, *unit;
-	bool is_known; /* of a lost GPU too */
+	bool is_known; /* the value is known even of a lost GPU */
 	void (*print)(
 		const struct smi *smi, const struct gpu *gpu, const nvmlProcessInfo_v2_t *process);
 };

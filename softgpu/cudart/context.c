@@ -1,7 +1,7 @@
 /*
- * The context that a call means. A thread's current context counts first, if the driver has one, so
- * that both APIs can be mixed. Otherwise it is the primary context of the thread's device, which is
- * retained once for the process and made current at the first call that needs it.
+ * Chooses the context that a call refers to. A thread's current context is used if the driver has
+ * one, so that both APIs can be mixed. Otherwise it is the primary context of the thread's device,
+ * which is retained once for the process and made current at the first call that needs it.
  */
 #include <string.h>
 
@@ -12,12 +12,13 @@ static struct {
 	struct {
 		CUcontext context; /* NULL: not retained */
 		unsigned generation;
-	} primary[RT_DEVICE_MAX]; /* lock */
+	} primary[RT_DEVICE_MAX]; /* guarded by lock */
 } contexts = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static _Thread_local struct {
 	int device;
-	CUcontext bound; /* a primary context that we made current, its device and generation */
+	/* a primary context that the runtime made current, with its device and generation */
+	CUcontext bound;
 	int bound_device;
 	unsigned bound_generation;
 } thread;
@@ -33,7 +34,10 @@ int rt_check_device(int device)
 	return error;
 }
 
-/* Making a context is no part of a capture. */
+/*
+ * Retains a primary context. That must not be recorded in or refused by a stream capture, so the
+ * capture mode is relaxed meanwhile.
+ */
 static int retain(int device, CUcontext *ret)
 {
 	int mode = CU_STREAM_CAPTURE_MODE_RELAXED, error;
@@ -76,7 +80,7 @@ static int bind(int device)
 	return 0;
 }
 
-/* The current context is one of ours that has since been reset. */
+/* Returns whether the current context is one of the runtime's that has been reset since. */
 static bool is_stale(CUcontext current)
 {
 	bool stale;
@@ -163,7 +167,7 @@ API int cudaGetDevice(int *device)
 	return rt_done(device ? current_device(device) : cudaErrorInvalidValue);
 }
 
-/* Callers try them in turn, so the first that works counts. */
+/* Sets the devices to try. Programs try them in turn, so the first that works is used. */
 API int cudaSetValidDevices(int *devices, int count)
 {
 	int error = rt_driver_init();
@@ -187,7 +191,7 @@ API int cudaSetDeviceFlags(unsigned flags)
 	return rt_done(error);
 }
 
-/* Host memory can always be mapped. */
+/* The flag cudaDeviceMapHost is always set, since host memory can always be mapped. */
 API int cudaGetDeviceFlags(unsigned *flags)
 {
 	int active, error = flags ? rt_check_device(thread.device) : cudaErrorInvalidValue;

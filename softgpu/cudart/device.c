@@ -11,7 +11,7 @@ API int cudaRuntimeGetVersion(int *version)
 	return rt_done(0);
 }
 
-/* 0 where there is no driver: that is no error. */
+/* Returns version 0 if there is no driver; that is not an error. */
 API int cudaDriverGetVersion(int *version)
 {
 	if (!version)
@@ -35,7 +35,7 @@ API int cudaGetDeviceCount(int *count)
 	return rt_done(error);
 }
 
-/* A call about a device by its ordinal, which needs no context. */
+/* Defines a call about a device, given by its ordinal. It needs no context. */
 #define OF_DEVICE(name, parameters, call)                                                          \
 	API int name parameters                                                                    \
 	{                                                                                          \
@@ -69,8 +69,8 @@ API int cudaDeviceGetByPCIBusId(int *device, const char *id)
 }
 
 /*
- * One field of the properties: its offset, and its attribute. Sizes are kept as size_t, the rest as
- * int.
+ * One field of the properties: its offset and its attribute. Sizes are stored as size_t, other
+ * fields as int.
  */
 #define AT(field, attribute)                                                                       \
 	{                                                                                          \
@@ -195,7 +195,7 @@ static const struct {
 };
 #undef AT
 
-/* An attribute that the driver does not know is 0. */
+/* Reads the fields. An attribute that the driver does not know is 0. */
 static void read_fields(struct cudaDeviceProp *prop, int device)
 {
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
@@ -237,7 +237,7 @@ API int cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device)
 	return rt_done(error ? error : read_properties(prop, device));
 }
 
-/* Returns how many of the wishes it meets; a wish of 0 is none. */
+/* Returns how many of the wishes the device meets. A field of 0 is not a wish. */
 static int score(const struct cudaDeviceProp *have, const struct cudaDeviceProp *wish)
 {
 	int capability = have->major * 10 + have->minor, wished = wish->major * 10 + wish->minor;

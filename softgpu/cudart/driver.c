@@ -13,13 +13,13 @@ typedef CUresult (*get_proc_address_fn)(const char *, void **, int, uint64_t, in
 static struct {
 	pthread_once_t once;
 	get_proc_address_fn find;
-	int error; /* of cuInit, or why there is no driver */
+	int error; /* the error of cuInit, or the reason why there is no driver */
 	_Atomic(void *) functions[TD_SYMBOL_N];
 } driver = {.once = PTHREAD_ONCE_INIT};
 
 /*
- * Replaces functions that the driver lacks: the callers' parameters are in registers or on their
- * own stack.
+ * Stands in for functions that the driver lacks. It may have any parameters, since it does not use
+ * them.
  */
 static CUresult missing(void)
 {

@@ -1,7 +1,7 @@
-/* Ways to the driver itself: its functions by name. */
+/* Looks up functions of the driver by name. */
 #include "softgpu/cudart/rt.h"
 
-/* A name that is not found is no error: the status says so. */
+/* A name that is not found is not an error; the status tells it. */
 static int find_entry_point(
 	const char *name, void **ret, unsigned version, uint64_t flags, int *ret_status, bool ptsz)
 {

@@ -1,4 +1,4 @@
-/* Names and texts of the runtime's errors, and the last one of each thread. */
+/* The names and texts of the runtime's errors, and the last error of each thread. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -29,7 +29,7 @@ static bool is_sticky(int error)
 	}
 }
 
-/* Libraries do not print: but who looks for the call that a program lacks can ask. */
+/* Libraries do not print by default. SOFTGPU_DEBUG shows which unsupported call a program makes. */
 static void print_refusal(const char *name, const char *what)
 {
 	if (getenv("SOFTGPU_DEBUG"))

@@ -1,6 +1,6 @@
 /*
- * Calls that are the driver's own, in a current context; the table names them. Parameters have the
- * same types in both APIs, which a test checks.
+ * Calls that only forward to the driver, in a current context; the table symbols.def names them.
+ * Parameters have the same types in both APIs, which a test checks.
  */
 #include "softgpu/cudart/rt.h"
 

@@ -1,7 +1,7 @@
 /* Queries about kernels: attributes, parameters, occupancy. */
 #include "softgpu/cudart/rt.h"
 
-/* CU_FUNC_ATTRIBUTE_* of cuda.h */
+/* The values of CU_FUNC_ATTRIBUTE_* in cuda.h. */
 enum {
 	MAX_THREADS,
 	SHARED_BYTES,

@@ -15,10 +15,10 @@
 #define JIT_FATBINARY  2 /* CU_JIT_INPUT_FATBINARY of cuda.h */
 
 struct rt_image {
-	const struct rt_wrapper *wrapper; /* NULL: malformed */
+	const struct rt_wrapper *wrapper; /* NULL: the image is malformed */
 	pthread_mutex_t lock;
-	void *library;         /* NULL: not loaded; lock */
-	struct rt_image *next; /* the registry's lock */
+	void *library;         /* NULL: not loaded; guarded by lock */
+	struct rt_image *next; /* guarded by the registry's lock */
 };
 
 uint64_t rt_fatbin_bytes(const void *fatbin)
@@ -67,9 +67,9 @@ void rt_image_link(struct rt_image *image, struct rt_image *next)
 }
 
 /*
- * Set at exit: a program that ends does not wait for its kernels, as unloading would. The handler
- * is registered when an image is loaded, after the program's constructors have registered their
- * own, so it runs before those.
+ * Set at exit. A program that ends does not wait for its kernels, as unloading a library would. The
+ * handler is registered when an image is loaded, after the program's constructors have registered
+ * their own, so it runs before those.
  */
 static atomic_bool exiting;
 
@@ -91,7 +91,7 @@ static int load_library(const void *image, void **ret)
 	return CU(cuLibraryLoadData)(ret, image, NULL, NULL, 0, NULL, NULL, 0);
 }
 
-/* The driver links what nvcc left apart, and compiles it if it is PTX. */
+/* Lets the driver link the parts that nvcc -rdc left apart, and compile them if they are PTX. */
 static int load_linked(const void *const *parts, void **ret)
 {
 	void *state = NULL, *image = NULL;
@@ -104,8 +104,8 @@ static int load_linked(const void *const *parts, void **ret)
 					"", 0, NULL, NULL)
 			      : cudaErrorInvalidKernelImage;
 		/*
-		 * A part of a library may have no code for this device. Its user fails when the
-		 * library is complete.
+		 * A part of a library may have no code for this device. If its code is needed,
+		 * cuLinkComplete() fails.
 		 */
 		if (error == CUDA_ERROR_NO_BINARY_FOR_GPU)
 			error = 0;
@@ -131,7 +131,10 @@ static int load(const struct rt_wrapper *wrapper, void **ret)
 	return error;
 }
 
-/* Loading late is no part of a capture that is going on. */
+/*
+ * Loads the image. If a stream capture is going on, that must not affect it, so the capture mode is
+ * relaxed.
+ */
 static int load_apart(const struct rt_wrapper *wrapper, void **ret)
 {
 	int mode = CU_STREAM_CAPTURE_MODE_RELAXED, error;

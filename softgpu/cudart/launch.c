@@ -4,7 +4,7 @@
  */
 #include "softgpu/cudart/rt.h"
 
-#define CONFIGURATIONS_MAX 16 /* nested: an argument of a launch may launch */
+#define CONFIGURATIONS_MAX 16 /* configurations nest, since an argument of a launch may launch */
 
 struct configuration {
 	dim3 grid, block;
@@ -17,7 +17,7 @@ static _Thread_local struct {
 	unsigned depth;
 } thread;
 
-/* A result other than 0 keeps the kernel's stub from being called. */
+/* Pushes the configuration of <<<>>>. The kernel's stub is not called if the result is not 0. */
 API unsigned __cudaPushCallConfiguration(
 	dim3 grid, dim3 block, size_t shared_bytes, CUstream stream)
 {
@@ -76,9 +76,9 @@ static int name_error(int error, dim3 grid, dim3 block)
 }
 
 /*
- * "A kernel launch will fail if it is issued to a stream that is not associated to the current
- * device", says NVIDIA's programming guide; the driver would launch a library's kernel there. With
- * one device there is nothing to check.
+ * NVIDIA's programming guide: "A kernel launch will fail if it is issued to a stream that is not
+ * associated to the current device". The driver would launch a library's kernel there, so it is
+ * checked here. With one device there is nothing to check.
  */
 static int kernel_for(const void *key, CUstream stream, void **ret)
 {
@@ -158,7 +158,7 @@ BOTH(cudaLaunchKernel, _ptsz,
 	(const void *key, dim3 grid, dim3 block, void **args, size_t shared_bytes, CUstream stream),
 	launch(key, grid, block, args, shared_bytes, ON(stream)))
 
-/* Launches the handle of __cudaGetKernel. */
+/* Launches a kernel by the handle that __cudaGetKernel returned. */
 BOTH(__cudaLaunchKernel, _ptsz,
 	(const void *key, dim3 grid, dim3 block, void **args, size_t shared_bytes, CUstream stream),
 	launch(key, grid, block, args, shared_bytes, ON(stream)))

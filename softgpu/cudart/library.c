@@ -1,6 +1,6 @@
 /*
- * Libraries of kernels that the program loads itself. Their kernels are the driver's handles, which
- * launches have to know.
+ * Libraries of kernels that the program loads itself. Their kernels are the driver's handles, so
+ * the handles are registered for launches.
  */
 #include "softgpu/cudart/rt.h"
 

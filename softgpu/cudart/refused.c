@@ -1,5 +1,6 @@
 /*
- * Functions that NVIDIA's library exports and this one lacks. Each returns an error that says so.
+ * The functions that NVIDIA's library exports and this one does not implement. Each returns an
+ * error.
  */
 #include "softgpu/cudart/rt.h"
 

@@ -1,7 +1,8 @@
 /*
- * The registrations of nvcc's host code before main(): fat binaries, and in each the addresses by
- * which the program calls its kernels and variables. Nothing is loaded here, because a constructor
- * must not start a GPU. The calls are described only by their use in crt/host_runtime.h.
+ * The registrations that nvcc's host code makes before main(): fat binaries, and for each the
+ * addresses by which the program refers to its kernels and variables. Nothing is loaded here,
+ * because a constructor must not start a GPU. The calls are documented only by their use in
+ * crt/host_runtime.h.
  */
 #include <stdlib.h>
 
@@ -9,9 +10,9 @@
 
 static struct {
 	pthread_mutex_t lock;
-	struct rt_symbol **buckets; /* by key; lock */
-	size_t bucket_count, count; /* a power of two; lock */
-	struct rt_image *images;    /* lock */
+	struct rt_symbol **buckets; /* indexed by a hash of the key; guarded by lock */
+	size_t bucket_count, count; /* bucket_count is a power of two; guarded by lock */
+	struct rt_image *images;    /* guarded by lock */
 } registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 #define FIRST_BUCKETS 256
@@ -55,8 +56,8 @@ static struct rt_symbol *find_symbol(const void *key)
 }
 
 /*
- * Adds a registration. The later one of two for an address counts. Without memory the address stays
- * unknown, and its use reports that.
+ * Adds a registration. If an address is registered twice, the later one counts. If memory is short,
+ * the address stays unknown, and its use reports that.
  */
 static struct rt_symbol *add(const struct rt_symbol *symbol)
 {
@@ -130,7 +131,7 @@ int rt_symbol_add_handle(const void *handle, enum rt_symbol_kind kind)
 	pthread_mutex_lock(&registry.lock);
 	known = find_symbol(handle);
 	if (known && known->kind >= RT_DRIVER_FUNCTION)
-		known->kind = kind; /* an address that is used again */
+		known->kind = kind; /* the driver has used the address again */
 	else
 		known = add(&symbol);
 	pthread_mutex_unlock(&registry.lock);
@@ -152,7 +153,7 @@ const void *rt_symbol_of_function(CUfunction function)
 	return key;
 }
 
-/* Managed variables are set once their image is loaded. */
+/* Sets the program's pointers to managed variables once their image is loaded. */
 void rt_registry_managed(struct rt_image *image, void *library)
 {
 	CUdeviceptr address;
@@ -200,7 +201,7 @@ API void **__cudaRegisterFatBinary(void *wrapper)
 
 API void __cudaRegisterFatBinaryEnd(void **handle)
 {
-	(void)handle; /* nothing waits for it */
+	(void)handle; /* there is nothing to finish */
 }
 
 API void __cudaUnregisterFatBinary(void **handle)
@@ -227,7 +228,7 @@ API void __cudaRegisterFunction(void **handle, const char *host, char *device, c
 	int thread_limit, void *tid, void *bid, void *block, void *grid, int *warp_size)
 {
 	(void)device;
-	(void)thread_limit; /* the device code has it too */
+	(void)thread_limit; /* the device code contains it too */
 	(void)tid;
 	(void)bid;
 	(void)block;
@@ -271,14 +272,14 @@ API void __cudaRegisterManagedVar(void **handle, void **host, char *device, cons
 			.managed = host});
 }
 
-/* Loads an image for its managed variables. Not 0: they can be used. */
+/* Loads an image for its managed variables. Returns whether they can be used. */
 API char __cudaInitModule(void **handle)
 {
 	void *library;
 	int error = handle ? rt_image_library((struct rt_image *)handle, &library)
 			   : cudaErrorInvalidKernelImage;
 
-	if (!error) /* even if another thread loaded it and is not done */
+	if (!error) /* another thread may have loaded it and not be done */
 		rt_registry_managed((struct rt_image *)handle, library);
 	return rt_done(error) == 0;
 }

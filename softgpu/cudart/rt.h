@@ -1,12 +1,12 @@
 /*
- * Inside libcudart.so.13 for the software GPU: turns a call of the runtime into calls of the
- * driver.
+ * Internals of libcudart.so.13 for the software GPU: it turns calls of the runtime into calls of
+ * the driver.
  *
  * Everything goes through the public driver API, found as any program finds it (dlopen,
- * cuGetProcAddress). Error numbers of the two APIs agree; handles of streams, events, graphs, pools
- * and arrays are the driver's own. The runtime adds the current device of a thread, whose primary
- * context is made at first use; the last error of a thread; and kernels and variables by their
- * address in the program.
+ * cuGetProcAddress). Error numbers are the same in both APIs. Handles of streams, events, graphs,
+ * pools and arrays are the driver's own. The runtime adds the current device of a thread, whose
+ * primary context is made at first use; the last error of a thread; and kernels and variables by
+ * their address in the program.
  */
 #pragma once
 
@@ -21,21 +21,21 @@
 
 /* -- driver.c -- */
 /*
- * Returns the driver's function of that export name, or one that returns NOT_SUPPORTED where the
- * driver has none.
+ * Yields the driver's function with that export name, or one that returns NOT_SUPPORTED if the
+ * driver lacks it.
  */
 #define CU(symbol) ((CUresult(*) TD_PARAMS_##symbol)rt_driver(TD_SYMBOL_##symbol))
 void *rt_driver(enum td_symbol_index index);
-/* Loads the driver and initialises it, once. cudaErrorInsufficientDriver: there is none. */
+/* Loads and initialises the driver, once. Returns cudaErrorInsufficientDriver if there is none. */
 int rt_driver_init(void);
 
 /* -- error.c -- */
-/* Every entry point's last act: keeps an error for cudaGetLastError, and returns it. */
+/* Every entry point ends with this: it stores an error for cudaGetLastError(), and returns it. */
 #define rt_done(error) rt_done_in(__func__, error)
 int rt_done_in(const char *name, int error);
-/* The device was reset: even an error that stays is gone. */
+/* Forgets all errors after the device was reset, even those that otherwise stay. */
 void rt_error_reset(void);
-/* As above, for calls that are exported but not implemented. */
+/* The same for calls that are exported but not implemented. */
 int rt_refuse(const char *name);
 
 /* -- context.c -- */
@@ -45,14 +45,16 @@ int rt_refuse(const char *name);
  * device.
  */
 int rt_enter(void);
-/* rt_enter(), and the context. */
+/* Calls rt_enter() and returns the current context. */
 int rt_current(CUcontext *ret);
-/* The primary context of a device, retained until cudaDeviceReset. */
+/* Returns the primary context of a device, which stays retained until cudaDeviceReset. */
 int rt_primary(int device, CUcontext *ret);
-/* The device's ordinal is one that there is. */
+/* Returns an error unless there is a device with that ordinal. */
 int rt_check_device(int device);
 
-/* The calling thread's default stream, for symbols that end in _ptsz or _ptds. */
+/*
+ * Replaces the default stream by the calling thread's own, for symbols that end in _ptsz or _ptds.
+ */
 static inline CUstream rt_per_thread(CUstream stream)
 {
 	return stream ? stream : CU_STREAM_PER_THREAD;
@@ -80,7 +82,7 @@ static inline CUstream rt_per_thread(CUstream stream)
 		(void)ptsz;                                                                        \
 		return rt_done(error ? error : (call));                                            \
 	}
-/* As above, for a call without such a twin. */
+/* Defines a call without a per-thread twin. */
 #define ONE(name, parameters, call)                                                                \
 	API int name parameters                                                                    \
 	{                                                                                          \
@@ -98,57 +100,62 @@ enum rt_symbol_kind {
 	RT_DRIVER_FUNCTION, /* a CUfunction */
 	RT_DRIVER_KERNEL    /* a CUkernel, which belongs to no context */
 };
-/* The meaning of an address in the program, or of a handle. */
+/* The kernel or variable behind an address in the program or behind a handle. */
 struct rt_symbol {
 	const void *key;
 	enum rt_symbol_kind kind;
 	struct rt_image *image;
-	const char *name; /* on the device; the program's string */
+	const char *name; /* its name on the device; the string is the program's */
 	size_t bytes;
-	void **managed; /* where the program keeps its address */
-	void *kernel;   /* NULL: not asked for yet */
+	void **managed; /* where the program keeps the address of the managed memory */
+	void *kernel;   /* NULL: not looked up yet */
 	struct rt_symbol *next;
 };
-/* false: nothing is registered there. */
+/* Returns false if nothing is registered at that address. */
 bool rt_symbol_find(const void *key, struct rt_symbol *ret);
 /* Finds a variable by the address of its managed memory. */
 bool rt_symbol_find_managed(const void *address, struct rt_symbol *ret);
 void rt_symbol_cache(const void *key, void *kernel);
-/* Makes a handle of the driver's known as a kernel. */
+/* Registers a handle of the driver's as a kernel. */
 int rt_symbol_add_handle(const void *handle, enum rt_symbol_kind kind);
-/* The program's name for a function that it used; NULL: none. */
+/* Returns the program's address of a function that it used, or NULL. */
 const void *rt_symbol_of_function(CUfunction function);
-/* An image was loaded: its managed variables have addresses. */
+/* Sets the addresses of an image's managed variables after it was loaded. */
 void rt_registry_managed(struct rt_image *image, void *library);
 
 /* -- symbol.c -- */
 /*
- * Finds the kernel behind a host function, or behind a handle of one, for launching.
- * InvalidDeviceFunction: none.
+ * Finds the kernel to launch for a host function or for a kernel's handle. Returns
+ * InvalidDeviceFunction if there is none.
  */
 int rt_kernel(const void *key, void **ret);
-/* The same kernel in the current context. */
+/* The same, as a function of the current context. */
 int rt_function(const void *key, CUfunction *ret);
-/* Device address and size of a registered variable; InvalidSymbol: none. */
+/* Returns the device address and the size of a registered variable, or InvalidSymbol. */
 int rt_variable(const void *key, CUdeviceptr *ret, size_t *ret_bytes);
-/* Address of bytes within a variable; InvalidValue: they are not all in it. */
+/*
+ * Returns the device address of a range within a variable, or InvalidValue if it is not all inside.
+ */
 int rt_symbol_range(const void *symbol, size_t offset, size_t bytes, CUdeviceptr *ret);
 
 /* -- image.c -- */
 struct rt_wrapper {
 	uint32_t magic, version;
 	const void *data;
-	const void *const *linked; /* version 2 (-rdc): fat binaries, ended by NULL */
+	const void *const *linked; /* version 2 (-rdc): fat binaries; NULL ends the list */
 };
-/* A malformed one is kept too: its use says InvalidKernelImage. NULL: no memory. */
+/*
+ * Makes an image. A malformed one is kept too, and its use returns InvalidKernelImage. Returns NULL
+ * if memory is short.
+ */
 struct rt_image *rt_image_new(const struct rt_wrapper *wrapper);
 void rt_image_free(struct rt_image *image);
-/* The registry's list. */
+/* These link images into the registry's list. */
 struct rt_image *rt_image_next(const struct rt_image *image);
 void rt_image_link(struct rt_image *image, struct rt_image *next);
-/* The driver's library, loaded at first use; a context is current. */
+/* Returns the driver's library, which is loaded at first use. A context must be current. */
 int rt_image_library(struct rt_image *image, void **ret);
-/* Bytes of a fat binary with its header; 0: it is none. */
+/* Returns the bytes of a fat binary with its header; 0 if it is not one. */
 uint64_t rt_fatbin_bytes(const void *fatbin);
 
 /* -- launch.c -- */
@@ -177,9 +184,9 @@ void rt_copy3d_to(const struct rt_copy3d *copy, struct cudaMemcpy3DParms *ret);
 int rt_copy1d(void *dst, const void *src, size_t bytes, int kind, struct rt_copy3d *ret);
 
 /* -- array.c -- */
-/* Format and channels of cuda.h. */
+/* These convert between the runtime's descriptors and cuda.h's format and channels. */
 int rt_format_from(
 	const struct cudaChannelFormatDesc *desc, int *ret_format, unsigned *ret_channels);
 int rt_format_to(int format, unsigned channels, struct cudaChannelFormatDesc *ret);
-/* Bytes of an element of an array; 0: the driver does not say. */
+/* Returns the bytes of an element of an array; 0 if the driver does not tell. */
 size_t rt_element_bytes(void *array);

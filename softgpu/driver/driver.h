@@ -347,7 +347,7 @@ void sg_pages_leave(void);
  * sg_pool_lock.
  */
 int sg_reserve(uint32_t device, uint32_t context_id, uint64_t bytes);
-/* Like sg_reserve(), but leaves the pools alone. */
+/* Does what sg_reserve() does, but takes nothing from the pools. */
 int sg_reserve_what_is_free(uint32_t device, uint32_t context_id, uint64_t bytes);
 void sg_release(uint32_t device, uint32_t context_id, uint64_t bytes);
 

@@ -29,7 +29,7 @@ struct words {
 	size_t count;
 };
 
-/* False if there are too many. */
+/* Splits the line into words. Returns false if there are too many. */
 static bool split(const char *line, struct words *words)
 {
 	char *rest = NULL;

@@ -38,11 +38,11 @@ struct sg_mps_command {
 	enum sg_mps_verb verb;
 	pid_t server, client;
 	uid_t uid;
-	double percent;   /* above 0 to 100 */
-	uint32_t device;  /* below 64, as the clients count */
-	uint64_t bytes;   /* above 0 */
-	uint32_t seconds; /* of quit -t */
-	bool force;       /* shutdown_server -f, quit -t */
+	double percent;   /* more than 0, at most 100 */
+	uint32_t device;  /* below 64, as clients number their devices */
+	uint64_t bytes;   /* more than 0 */
+	uint32_t seconds; /* the argument of quit -t */
+	bool force;       /* set by shutdown_server -f and quit -t */
 };
 
 /* Reads one line. 0, or -EINVAL with what is wrong in error. */

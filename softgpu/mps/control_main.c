@@ -33,7 +33,7 @@ static const char *log_directory(void)
 	return set && *set ? set : LOG_DEFAULT;
 }
 
-/* Returns when the daemon serves, or has failed. */
+/* Starts the daemon. Returns when it serves, or has failed. */
 static int start_in_background(const char *pipe_directory)
 {
 	char why[512];

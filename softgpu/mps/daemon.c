@@ -32,13 +32,13 @@
 #define PEERS_MAX 64
 #define LOOK_MS   20
 
-/* A client that asks, and gets one answer. */
+/* A client that sends a command and gets one answer. */
 struct peer {
 	int fd;
 	struct ucred who;
-	bool waits;        /* for the end of a server, 0: of all */
-	pid_t server;      /* of which one */
-	uint64_t until_ns; /* then it ends by force; UINT64_MAX: never */
+	bool waits;        /* it waits for the end of a server; server 0: of all servers */
+	pid_t server;      /* the server that it waits for */
+	uint64_t until_ns; /* when that server is ended by force; UINT64_MAX: never */
 };
 
 static struct {
@@ -84,7 +84,7 @@ static void say(const char *format, ...)
 	daemon_.used += n < 0 ? 0 : (size_t)n < left ? (size_t)n : left - 1;
 }
 
-/* True if the command was good; what was said is sent. */
+/* Sends the answer that was written. `good` tells whether the command succeeded. */
 static void answer(const struct peer *peer, bool good)
 {
 	char packet[SG_MPS_ANSWER_MAX + 1];
@@ -252,7 +252,7 @@ static bool may_command(uid_t uid)
 	return uid == geteuid() || !uid;
 }
 
-/* True if the peer has its answer and is done with. */
+/* Carries out the peer's command. Returns whether the peer has its answer and can be dropped. */
 static bool serve(struct peer *peer, const char *line)
 {
 	struct sg_mps_command command;
@@ -309,7 +309,7 @@ static void read_peer(struct peer *peer)
 	line[strcspn(line, "\n")] = 0;
 	/* A waiting client has no more to say. */
 	if (n <= 0 || peer->waits) {
-		/* A quit that nobody waits for any more is taken back. */
+		/* A quit is cancelled when the peer that waits for it has gone. */
 		daemon_.quitting &= !(peer->waits && !peer->server);
 		drop_peer(peer);
 	} else if (serve(peer, line)) {

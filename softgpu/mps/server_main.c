@@ -1,11 +1,12 @@
 /*
- * nvidia-cuda-mps-server: the process that has the clients of MPS. Started by the control daemon as
+ * nvidia-cuda-mps-server: the process that MPS clients belong to. The control daemon starts it as
  *
- *	nvidia-cuda-mps-server SHARE
+ *   nvidia-cuda-mps-server SHARE
  *
- * with the share of its clients in ppm of the SMs. It serves the GPUs that CUDA_VISIBLE_DEVICES
- * names, says "ready" or why not on stdout, and ends when stdin does or the softgpu is gone. All
- * that clients do is between them and the softgpu (softgpu/server/mps.c).
+ * with the share of the SMs that its clients get, in ppm. It serves the GPUs that
+ * CUDA_VISIBLE_DEVICES names. On stdout it prints "ready", or why it cannot serve. It ends when
+ * stdin is closed or the softgpu server has ended. The clients themselves talk only to the softgpu
+ * server (softgpu/server/mps.c).
  */
 #include <errno.h>
 #include <limits.h>
@@ -29,7 +30,7 @@ static int fail(const char *why)
 	return 1;
 }
 
-/* The GPUs of the softgpu that are visible here, a bit each; 0: none. */
+/* Returns the GPUs of the softgpu that are visible to this process, one bit each; 0: none. */
 static uint64_t visible_gpus(struct sg_client *client, uint32_t count)
 {
 	uint8_t uuids[SG_GPU_MAX][16];

@@ -19,7 +19,7 @@
 #include "softgpu/server/client.h"
 
 #define PPM      1000000u
-#define START_MS 10000 /* a server that takes longer has failed */
+#define START_MS 10000 /* a server that takes longer to start has failed */
 
 struct mps_server *mps_server_of(struct mps_servers *servers, uid_t uid)
 {

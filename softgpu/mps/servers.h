@@ -19,11 +19,11 @@ struct mps_server {
 struct mps_servers {
 	struct mps_server server[MPS_SERVERS_MAX];
 	unsigned count;
-	/* of servers that start from now on */
+	/* The settings of servers that start from now on. */
 	double percent;
-	uint64_t limits[MPS_DEVICES_MAX]; /* 0: none */
+	uint64_t limits[MPS_DEVICES_MAX]; /* memory limits in bytes; 0: none */
 	const char *log_directory;
-	char softgpu[4096]; /* the directory of the softgpu that they serve */
+	char softgpu[4096]; /* the directory of the softgpu server */
 };
 
 /* The server of that user, or NULL. */

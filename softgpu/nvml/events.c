@@ -30,7 +30,7 @@ __attribute__((constructor)) static void prepare(void)
 	pthread_cond_init(&changed, &attributes);
 }
 
-/* lock is held. */
+/* Called with lock held. */
 static bool is_live(nvmlEventSet_t set)
 {
 	for (const struct nvmlEventSet_st *s = sets; s; s = s->next)

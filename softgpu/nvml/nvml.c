@@ -1,13 +1,13 @@
 /*
  * libnvidia-ml.so.1 of the software GPU: initialisation, devices, and the server's figures.
  *
- * Utilisation is that of the last whole window of 200 ms (NVML's own lies between 1/6 s and 1 s):
- * the share of it in which a kernel, a set or a copy within the device ran. `memory` is the share
- * in which a copy over the link ran, because the model does not know when kernels touch DRAM.
- * Power, temperature and clock are those of src/model/load. Figures that the model lacks are
+ * Utilisation is measured over the last whole window of 200 ms (NVML's own window is between 1/6 s
+ * and 1 s): the share of it in which a kernel, a set or a copy within the device ran. `memory` is
+ * the share in which a copy over the link ran, because the model does not know when kernels access
+ * DRAM. Power, temperature and clock come from src/model/load. Figures that the model lacks are
  * NOT_SUPPORTED.
  *
- * Initialisation is counted, as NVML's is. A forked child has to initialise for itself.
+ * Initialisation is counted, as NVML's is. A forked child must initialise the library itself.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 #include "base/uuid.h"
 #include "softgpu/nvml/nvml_local.h"
 
-/* More processes than the server lists. */
+/* The bound is above the number of processes that the server lists. */
 #define PROCESSES_MAX 512
 #define PPM_PER_CENT  10000u
 /* Two times of one sample differ by less, and those of two samples by more. */
@@ -27,7 +27,8 @@
 
 API const char *nvmlErrorString(nvmlReturn_t result);
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows, while it changes */
+/* guards the variables below while they change */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sg_client *client;
 static unsigned users;
 static uint32_t device_count;
@@ -68,7 +69,7 @@ nvmlDevice_t sg_nvml_device(unsigned index)
 	return index < SG_GPU_MAX ? &devices[index] : NULL;
 }
 
-/* lock is held. */
+/* Called with lock held. */
 static int connect_to_server(void)
 {
 	char dir[256];
@@ -180,7 +181,7 @@ API nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version)
 {
 	if (!version)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	*version = 13000; /* as cuDriverGetVersion says */
+	*version = 13000; /* the same as cuDriverGetVersion */
 	return NVML_SUCCESS;
 }
 
@@ -481,8 +482,8 @@ API nvmlReturn_t nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t device, unsigned *
 }
 
 /*
- * On entry *count is the room, on return the number. put() writes the rows, as the caller's version
- * of the struct has them.
+ * *count is the number of rows on return; on entry it is the room for them. put() writes a row in
+ * the version of the struct that the caller uses.
  */
 static int list_processes(nvmlDevice_t device, unsigned *count, void *rows,
 	void (*put)(void *rows, unsigned i, const struct sg_process *process))
@@ -573,7 +574,7 @@ API nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses_v3(
 	return list_none(device, count);
 }
 
-/* This GPU reports no MPS processes. */
+/* This GPU never reports processes as MPS processes. */
 API nvmlReturn_t nvmlDeviceGetMPSComputeRunningProcesses(
 	nvmlDevice_t device, unsigned *count, nvmlProcessInfo_v1_t *rows)
 {

@@ -24,7 +24,7 @@ int sg_nvml_check(nvmlDevice_t device, const void *out);
 int sg_nvml_ready(void);
 /* The server's answer about a device to a request without arguments. */
 int sg_nvml_ask(nvmlDevice_t device, uint32_t type, struct sg_msg *msg, void *extra, size_t len);
-nvmlDevice_t sg_nvml_device(unsigned index); /* NULL: none */
+nvmlDevice_t sg_nvml_device(unsigned index); /* returns NULL if there is none */
 
 /* -- events.c: for sg_client_new_with_notices() -- */
 void sg_nvml_notice(const struct sg_msg *msg);

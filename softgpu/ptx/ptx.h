@@ -18,14 +18,16 @@
 struct td_err;
 struct sg_ptx_module;
 
-/* Where the generic address space shows what is private to a block, a thread or a launch. No
- * translated address may reach the lowest of them. */
+/*
+ * The places in the generic address space for memory that is private to a block, a thread or a
+ * launch. All translated addresses must be below the lowest of them.
+ */
 #define SG_PTX_WINDOW_SHARED (1ull << 56)
 #define SG_PTX_WINDOW_LOCAL  (2ull << 56)
 #define SG_PTX_WINDOW_PARAM  (3ull << 56)
 
 #define SG_PTX_MAX_THREADS      1024u
-#define SG_PTX_MAX_SHARED_BYTES (227u << 10) /* static and dynamic together */
+#define SG_PTX_MAX_SHARED_BYTES (227u << 10) /* the sum of static and dynamic shared memory */
 
 struct sg_ptx_param {
 	uint32_t offset, size, align; /* bytes */
@@ -78,10 +80,10 @@ const struct sg_ptx_function *sg_ptx_module_find_function(
 /* Variables in device memory. NULL: no such one. */
 const struct sg_ptx_variable *sg_ptx_module_variable(const struct sg_ptx_module *m, size_t index);
 
-/* -1: no such variable. */
+/* Returns the index of the variable, or -1 if there is none. */
 long sg_ptx_module_find_variable(const struct sg_ptx_module *m, const char *name);
 
-/* Tells where a variable lives; every variable needs it before the first run. */
+/* Sets the address of a variable. Each variable needs one before the first run. */
 void sg_ptx_module_bind(struct sg_ptx_module *m, size_t index, uint64_t address);
 
 /* Writes variable's size initial bytes; call when ALL are bound: they may hold addresses. */
@@ -93,8 +95,11 @@ enum sg_ptx_access { SG_PTX_LOAD, SG_PTX_STORE, SG_PTX_ATOMIC };
 struct sg_ptx_range {
 	uint64_t first, last;
 	void *host;   /* of first; aligned as first is, to 16 at least */
-	bool is_host; /* pinned host memory: each access calls host_sync first */
-	/* across the link without is_host: each access counts in result.remote_bytes */
+	bool is_host; /* it is pinned host memory, so each access calls host_sync first */
+	/*
+	 * it is accessed across the link and is not host memory: its bytes count in
+	 * result.remote_bytes
+	 */
 	bool is_remote;
 };
 
@@ -132,9 +137,9 @@ struct sg_ptx_time {
 	uint64_t start_ns;        /* %globaltimer at the launch */
 	uint32_t instr_ps;        /* one instruction of one thread within its block */
 	uint32_t clock_mhz;       /* %clock, %clock64 */
-	uint32_t slots;           /* blocks at a time, >= 1 */
+	uint32_t slots;           /* how many blocks run at a time; at least 1 */
 	uint32_t sm_count;        /* %nsmid; %smid is the slot modulo it; 0: slots */
-	uint32_t block_launch_ns; /* per block */
+	uint32_t block_launch_ns; /* the time to launch one block */
 };
 
 /*
@@ -161,24 +166,25 @@ struct sg_ptx_launch {
 
 /* Outcomes of sg_ptx_run. */
 enum sg_ptx_outcome {
-	SG_PTX_ILLEGAL_ADDRESS = 1, /* ret->fault_address, fault_access */
-	SG_PTX_MISALIGNED_ADDRESS,  /* the same */
-	SG_PTX_TRAP,                /* trap, brkpt */
+	SG_PTX_ILLEGAL_ADDRESS = 1, /* see ret->fault_address and fault_access */
+	SG_PTX_MISALIGNED_ADDRESS,  /* see ret->fault_address and fault_access */
+	SG_PTX_TRAP,                /* the kernel ran trap or brkpt */
 	SG_PTX_ASSERT,              /* assert() failed in the kernel */
 	SG_PTX_CANCELLED,           /* *cancel was set */
-	SG_PTX_LIMIT,               /* max_instructions */
+	SG_PTX_LIMIT,               /* max_instructions was reached */
 	SG_PTX_INVALID,             /* dimensions of 0, too many threads, too much shared memory */
 	SG_PTX_COOPERATIVE_TOO_LARGE, /* more blocks than slots */
 	SG_PTX_DEADLOCK,              /* every thread waits in a barrier or a warp operation */
 	SG_PTX_STACK_OVERFLOW,        /* calls too deep, or too much local memory in them */
 	SG_PTX_UNSUPPORTED,           /* a function that is refused was run */
-	SG_PTX_INVALID_PC, /* a call through what is no function's address, or another kind's */
+	/* a call through an address that is not a function's, or of a function of another kind */
+	SG_PTX_INVALID_PC,
 };
 
 struct sg_ptx_result {
 	uint64_t instructions;            /* of all threads */
 	uint64_t load_bytes, store_bytes; /* of translated memory; atomics count in both */
-	uint64_t remote_bytes;            /* of these, in is_remote ranges */
+	uint64_t remote_bytes;            /* the part of these bytes in is_remote ranges */
 	uint64_t atomics;                 /* on translated memory */
 	uint64_t makespan_ns;             /* modelled length of the grid */
 	/* The place of the fault, for outcomes of a single thread. */
@@ -197,5 +203,5 @@ struct sg_ptx_result {
  */
 int sg_ptx_run(const struct sg_ptx_launch *launch, struct sg_ptx_result *ret);
 
-/* "illegal address": for messages. */
+/* Returns a text for messages, such as "illegal address". */
 const char *sg_ptx_outcome_name(int outcome);

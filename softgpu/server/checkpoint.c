@@ -197,7 +197,7 @@ int sg_checkpoint(struct sg_server *server, const struct sg_msg *msg, struct sg_
 		send_notice(server, client, SG_NOTICE_REMAP, msg->value2);
 		return change(client, SG_PROCESS_CHECKPOINTED, SG_PROCESS_LOCKED);
 	case SG_CHECKPOINT_UNLOCK:
-		/* A lock that nobody waits for any more is taken back too. */
+		/* A lock is cancelled too if the process that asked for it has gone. */
 		r = client->state == SG_PROCESS_LOCKING
 			    ? change(client, SG_PROCESS_LOCKING, SG_PROCESS_RUNNING)
 			    : change(client, SG_PROCESS_LOCKED, SG_PROCESS_RUNNING);

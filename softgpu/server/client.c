@@ -34,15 +34,15 @@ struct sg_client {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool lost;    /* lock */
-	bool greeted; /* lock: the server has answered HELLO */
-	bool leaving; /* lock: it is we who end the connection */
+	bool greeted; /* guarded by lock: the server has answered HELLO */
+	bool leaving; /* guarded by lock: this side is ending the connection */
 	uint32_t next_ticket;
 	uint64_t next_op;
 	struct request *requests; /* lock */
 	struct sg_op *ops;        /* lock */
-	uint32_t op_count;        /* of them */
+	uint32_t op_count;        /* the number of operations */
 	void (*notice)(const struct sg_msg *msg);
-	uint8_t map[SG_GPU_MAX]; /* which of the server's GPUs each of ours is */
+	uint8_t map[SG_GPU_MAX]; /* maps the process's GPU numbers to the server's */
 };
 
 char *sg_dir(char *buf, size_t len)
@@ -123,7 +123,7 @@ static void lose(struct sg_client *client)
 	client->op_count = 0;
 }
 
-/* Without the server there are no GPUs, as if all of them were lost. */
+/* Tells the driver that all GPUs are lost, since the server has ended. */
 static void tell_of_loss(struct sg_client *client)
 {
 	struct sg_msg msg = {.type = SG_NOTICE, .engine = SG_FAULT_LOST};

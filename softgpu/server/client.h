@@ -27,8 +27,8 @@ char *sg_dir(char *buf, size_t len);
  */
 int sg_client_new(const char *dir, struct sg_client **ret, uint32_t *ret_gpu_count);
 /*
- * As sg_client_new. `notice` is called for each NOTICE, in the receiving thread, and must not send
- * requests.
+ * Does what sg_client_new() does, and calls `notice` for each NOTICE, in the receiving thread.
+ * `notice` must not send requests.
  */
 int sg_client_new_with_notices(const char *dir, void (*notice)(const struct sg_msg *msg),
 	struct sg_client **ret, uint32_t *ret_gpu_count);
@@ -48,7 +48,7 @@ int sg_client_request(struct sg_client *client, struct sg_msg *msg, void *extra,
 /* An operation in flight; the caller's memory until sg_client_op_wait() has returned. */
 struct sg_op {
 	uint64_t id;
-	uint64_t start_ns, end_ns; /* modelled instants */
+	uint64_t start_ns, end_ns; /* modelled times */
 	uint32_t gpu, context;
 	bool done;
 	int error;
@@ -66,7 +66,7 @@ struct sg_load {
 	uint32_t need_ppm, bandwidth_ppm;
 };
 /*
- * The same of a kernel that has been the next one of its stream since then; 0: since now. need_ppm:
+ * The same for a kernel. since_ns is when it became the next one of its stream; 0: now. need_ppm is
  * the share of the SMs that its blocks fill.
  */
 int sg_client_op_begin_kernel(struct sg_client *client, struct sg_op *op, uint32_t gpu,
@@ -75,7 +75,7 @@ int sg_client_op_prefetch(struct sg_client *client, struct sg_op *op, uint32_t g
 	uint32_t context, uint32_t range, uint64_t first_byte, uint64_t bytes, bool to_device);
 int sg_client_op_touch(struct sg_client *client, const struct sg_op *op,
 	const struct sg_touch *runs, uint32_t count);
-/* sm_ppm: the share of the SMs that had a block. */
+/* sm_ppm is the share of the SMs that had a block. */
 int sg_client_op_length(struct sg_client *client, const struct sg_op *op, uint64_t ns,
 	uint32_t sm_ppm, const struct sg_load *load);
 int sg_client_op_wait(struct sg_client *client, struct sg_op *op);

@@ -15,23 +15,24 @@ struct sg_peer_state {
 	pid_t pid;
 	uint32_t context_count, op_count, hold_count;
 	enum sg_process_state state;
-	struct sg_mps *serves;             /* it is this MPS server */
-	struct sg_mps *mps;                /* it is a client of this one */
-	uint64_t mps_affected;             /* GPUs with a fault that is over only when it is gone */
-	uint32_t mps_share_ppm, mps_error; /* error: enum sg_err, since its end by MPS */
+	struct sg_mps *serves; /* the MPS server that this client is, or NULL */
+	struct sg_mps *mps;    /* the MPS server that it is a client of, or NULL */
+	uint64_t mps_affected; /* GPUs with a fault that is over only when it is gone */
+	/* mps_error: an enum sg_err, set since MPS ended its contexts */
+	uint32_t mps_share_ppm, mps_error;
 	bool mps_left;
 	/* Device memory that an MPS client may have; 0: no limit. */
 	uint64_t mps_limits[SG_GPU_MAX];
-	bool failed; /* operations of its ended by a fault: messages about them may still come */
+	bool failed; /* a fault ended its operations, so late messages about them are ignored */
 };
 
 struct sg_server_context {
 	struct td_list link;
 	struct sg_gpu *gpu;
-	uint32_t id; /* 0: the process's own reservations */
+	uint32_t id; /* 0: reservations of the process without a context */
 	struct td_timeline_context timeline;
 	struct td_memory_context memory;
-	uint64_t suspended_bytes; /* that left for a checkpoint */
+	uint64_t suspended_bytes; /* the bytes that left the GPU for a checkpoint */
 };
 
 struct sg_server_range {
@@ -61,7 +62,7 @@ struct sg_server_op {
 #define SG_LOAD_WINDOW_NS 200000000u
 
 /* -- fault.c -- */
-/* enum sg_err. */
+/* Injects a fault. Returns an enum sg_err. */
 int sg_fault_inject(struct sg_server *server, const struct sg_msg *msg);
 /* Tells a new client the faults that are in force. */
 void sg_fault_tell(struct sg_server *server, struct sg_peer_state *client);
@@ -83,8 +84,8 @@ uint64_t sg_shared_bytes(const struct sg_peer_state *client, uint32_t gpu);
 /* Tells whether another client holds memory of this one, of which none can leave then. */
 bool sg_shared_with_others(const struct sg_peer_state *client);
 /*
- * sg_shared_suspend returns the bytes that left, sg_shared_resume those that came back.
- * sg_shared_need adds the bytes that each GPU needs for them to come back, by such a map, to
+ * sg_shared_suspend() returns the bytes that left, sg_shared_resume() those that came back.
+ * sg_shared_need() adds the bytes that each GPU needs for that, under the same kind of map, to
  * need[SG_GPU_MAX].
  */
 uint64_t sg_shared_suspend(struct sg_peer_state *client);
@@ -92,7 +93,7 @@ void sg_shared_need(const struct sg_peer_state *client, uint64_t map, uint64_t *
 uint64_t sg_shared_resume(struct sg_server *server, struct sg_peer_state *client, uint64_t map);
 
 /* -- checkpoint.c -- */
-/* enum sg_err. */
+/* Handles a request about a checkpoint. Returns an enum sg_err. */
 int sg_checkpoint(struct sg_server *server, const struct sg_msg *msg, struct sg_msg *reply);
 void sg_checkpoint_locked(struct sg_peer_state *client);
 /* Returns the GPU to which such a map moves a GPU. */
@@ -116,18 +117,18 @@ int sg_mps_admit(const struct sg_server *server, const struct sg_peer_state *cli
 /* Puts the context of an MPS client into its group; share_ppm as of SG_CONTEXT_NEW. */
 void sg_mps_context_new(
 	const struct sg_peer_state *client, struct sg_server_context *context, uint64_t share_ppm);
-/* May the client have so much more device memory there, by its limit? */
+/* Returns whether the client's limit allows that much more device memory on the GPU. */
 bool sg_mps_has_room(const struct sg_peer_state *client, const struct sg_gpu *gpu, uint64_t bytes);
-/* True if no operation of the client ends any more. */
+/* Returns whether no operation of the client ends any more. */
 bool sg_mps_hangs(const struct sg_peer_state *client);
-/* A kernel of the client faulted there. */
+/* Handles a fault of a kernel of the client on that GPU. */
 void sg_mps_fault(
 	struct sg_server *server, struct sg_peer_state *client, uint32_t gpu, uint64_t result);
-/* The connection has ended. Called first, while the client still has its operations. */
+/* Called first when the connection has ended, while the client still has its operations. */
 void sg_mps_client_leaves(struct sg_server *server, const struct sg_peer_state *client);
-/* The same, called last, when the client is in the list of clients no more. */
+/* Called last, when the client has been removed from the list of clients. */
 void sg_mps_gone(struct sg_server *server, struct sg_peer_state *client);
-/* True if the client is one of this MPS server's. */
+/* Returns whether the client belongs to this MPS server. */
 bool sg_mps_owns(const struct sg_peer_state *owner, const struct sg_peer_state *client);
 
 /* -- report.c -- */

@@ -26,9 +26,9 @@ struct sg_mps {
 	struct td_list link;
 	struct sg_peer_state *owner;
 	uint64_t gpus, faulted; /* a bit per GPU */
-	uint32_t share_ppm;     /* of clients that join from now on */
+	uint32_t share_ppm;     /* the share of clients that join from now on */
 	bool hung;
-	uint64_t limits[SG_GPU_MAX]; /* of clients that join from now on; 0: none */
+	uint64_t limits[SG_GPU_MAX]; /* the limits of clients that join from now on; 0: none */
 	/* one per GPU; no td_timeline_context of a client that is ended is a member */
 	struct td_timeline_context leaders[SG_GPU_MAX];
 };

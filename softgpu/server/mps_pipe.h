@@ -1,9 +1,10 @@
 /*
- * How a program finds the MPS control daemon and asks it: a socket in the pipe directory.
+ * How a program finds the MPS control daemon and sends it a command: by a socket in the pipe
+ * directory.
  *
- * The directory is $CUDA_MPS_PIPE_DIRECTORY, else /tmp/nvidia-mps, as with NVIDIA's. What goes over
- * the socket is ours: one packet with a line of text, a command or SG_MPS_CONNECT, and one packet
- * as the answer, '+' or, if it is refused, '-', and a text.
+ * The directory is $CUDA_MPS_PIPE_DIRECTORY, or else /tmp/nvidia-mps, as with NVIDIA's MPS. The
+ * protocol is softgpu's own: one packet with a line of text, a command or SG_MPS_CONNECT; and one
+ * packet as the answer, with '+' (or '-' if it is refused) and a text.
  */
 #pragma once
 

@@ -32,7 +32,7 @@
  */
 #define WAITING_MAX 16384u
 
-/* A packet that the socket could not take yet. */
+/* A packet that is queued because the socket was full. */
 struct packet {
 	struct packet *next;
 	size_t len;
@@ -42,7 +42,7 @@ struct packet {
 struct connection {
 	int fd;
 	bool broken;
-	struct packet *first, **last; /* behind each other, at most WAITING_MAX */
+	struct packet *first, **last; /* the queue, at most WAITING_MAX bytes */
 	unsigned waiting;
 	struct sg_peer_state *state;
 	struct connection *next;
@@ -52,7 +52,7 @@ static struct sg_server server;
 static struct connection *connections;
 static int epoll_fd, listen_fd, timer_fd, signal_fd;
 
-/* False: the socket takes no more for now. */
+/* Sends a packet. Returns false if the socket takes no more for now. */
 static bool put(struct connection *connection, const struct msghdr *header)
 {
 	ssize_t n;
@@ -296,7 +296,10 @@ static int listen_in(const char *dir)
 	return fd;
 }
 
-/* A server that comes back in its directory has the same GPUs again. */
+/*
+ * Returns a number made from the directory, so that a server that is started again in it has the
+ * same GPUs.
+ */
 static uint64_t instance_of(const char *dir)
 {
 	char real[PATH_MAX];

@@ -204,7 +204,10 @@ static struct sg_server_context *find_context(
 	return NULL;
 }
 
-/* id 0: what the process owns without a context (cuMemCreate), at no cost of its own. */
+/*
+ * id 0 is for memory that the process owns without a context (cuMemCreate). Such a context costs no
+ * memory of its own.
+ */
 static int new_context(struct sg_server *server, struct sg_peer_state *client, uint32_t gpu_index,
 	uint32_t id, struct sg_server_context **ret)
 {
@@ -371,7 +374,10 @@ static int managed_free(struct sg_peer_state *client, const struct sg_msg *msg)
 
 	if (!range)
 		return SG_ERR_HANDLE;
-	/* A kernel that will touch it must be over: the driver synchronises before it frees. */
+	/*
+	 * Kernels that will access the memory must be over: the driver synchronises before it
+	 * frees.
+	 */
 	td_list_for_each (it, &client->ops) {
 		const struct sg_server_op *op = td_container_of(it, struct sg_server_op, link);
 
@@ -533,7 +539,7 @@ static int op_touch(
 	size_t count = msg->value;
 
 	if (!op)
-		return client->failed ? 0 : -EPROTO; /* it ended meanwhile */
+		return client->failed ? 0 : -EPROTO; /* its context may have failed meanwhile */
 	if (op->has_length || count > SG_TOUCH_MAX || len != count * sizeof(run) ||
 		op->touch_count + count > SG_TOUCHES_MAX)
 		return -EPROTO;

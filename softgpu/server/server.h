@@ -26,13 +26,14 @@ struct sg_gpu {
 	uint8_t uuid[16];
 	struct td_timeline timeline;
 	struct td_memory memory;
-	struct td_load load, link_load; /* of the compute engine; of both copy engines together */
+	/* load: of the compute engine; link_load: of both copy engines together */
+	struct td_load load, link_load;
 	/* since the last reset of the counters */
 	uint64_t since_ns, busy_base_ns, switches_base, lag_ns, kernels;
 	uint64_t copy_in_bytes, copy_out_bytes, copy_device_bytes;
 	uint64_t managed_allocations; /* so far */
 	struct td_moves moves_base;
-	bool lost, hung;              /* injected */
+	bool lost, hung;              /* set by injected faults */
 	uint32_t pinned_bytes_per_us; /* the model's, while the link is slow; else 0 */
 	uint64_t in_bytes, out_bytes; /* over the link, since the start */
 	/* Busy time times the share of the SMs that had a block, since the start. */
@@ -47,7 +48,7 @@ struct sg_server {
 	struct td_list clients;
 	uint32_t client_count, next_context, next_range;
 	struct td_list shared[SG_SHARED_BUCKETS]; /* shared.c */
-	struct sg_msg faults[SG_FAULTS_MAX];      /* that hold, as NOTICEs */
+	struct sg_msg faults[SG_FAULTS_MAX];      /* the faults in force, as NOTICE messages */
 	uint32_t fault_count;
 	struct td_list mps;  /* the MPS servers; mps.c */
 	bool mps_exit_clean; /* killed MPS clients do no harm */
@@ -70,11 +71,11 @@ void sg_server_identify(struct sg_server *server, uint64_t instance);
 /* Sets the features; all of them before the first call. */
 void sg_server_set_features(struct sg_server *server, uint32_t features);
 
-/* peer is handed back to send(). NULL when memory is short. */
+/* send() gets `peer` back. Returns NULL if memory is short. */
 struct sg_peer_state *sg_server_connect(struct sg_server *server, void *peer, pid_t pid);
 void sg_server_disconnect(struct sg_server *server, struct sg_peer_state *client, uint64_t now_ns);
 
-/* Handles one packet. Returns 0, or -EPROTO: drop the connection. */
+/* Handles one packet. Returns 0, or -EPROTO: then the caller drops the connection. */
 int sg_server_packet(struct sg_server *server, struct sg_peer_state *client, const void *packet,
 	size_t len, uint64_t now_ns);
 

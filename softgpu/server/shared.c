@@ -11,16 +11,18 @@
 
 #include "softgpu/server/internal.h"
 
-/* 512 GiB in pieces of 2 MiB. */
+/* 512 GiB in pieces of 2 MiB are the most that can be held. */
 #define HOLDS_MAX 262144u
 
 struct shared {
 	struct td_list link; /* in its bucket */
 	uint64_t file, file_device, bytes;
 	struct sg_gpu *gpu;
-	struct td_memory_context memory; /* all of it, unless it is suspended */
-	struct td_list holds;            /* never empty; the first one's client is charged */
-	bool suspended;                  /* off the GPU with its only holder's checkpoint */
+	/* the memory of the whole allocation, unless it is suspended */
+	struct td_memory_context memory;
+	struct td_list holds; /* never empty; the first one's client is charged */
+	/* it has left the GPU, since its only holder is checkpointed */
+	bool suspended;
 };
 
 struct hold {

@@ -74,7 +74,7 @@ enum sg_msg_type {
 	SG_FAULT,          /* (r) gpu, engine = enum sg_fault and what it takes: injects it */
 	SG_CHECKPOINT,     /* (r) engine = enum sg_checkpoint, value = pid */
 	SG_LOCKED,         /* this process holds up its calls, and its work has ended */
-	SG_XID,            /* gpu, value = number: a context ended by it; told to all as a NOTICE */
+	SG_XID,            /* a context ended by this Xid; sent to all clients as a NOTICE */
 	SG_MEMORY_SHARE,   /* (r) gpu, context, bytes; value, value2 as for HOLD: so much of what
 			      the context has becomes what HOLD would have made */
 	/* MPS; mps.c. A share is in ppm of the SMs. */
@@ -145,7 +145,7 @@ enum sg_checkpoint {
 	SG_CHECKPOINT_UNLOCK,
 	SG_CHECKPOINT_N,
 };
-#define SG_REMAP_MAX     16 /* the others stay where they are */
+#define SG_REMAP_MAX     16 /* the other GPUs keep their numbers */
 #define SG_REMAP_NOTHING 0xfedcba9876543210ull
 
 enum sg_process_state {
@@ -157,16 +157,16 @@ enum sg_process_state {
 
 enum sg_err {
 	SG_OK,
-	SG_ERR_MEMORY, /* does not fit */
+	SG_ERR_MEMORY, /* the memory does not fit */
 	SG_ERR_HANDLE, /* no such context, range or operation of this client */
-	SG_ERR_VALUE,  /* malformed */
+	SG_ERR_VALUE,  /* a value is malformed */
 	SG_ERR_VERSION,
-	SG_ERR_STATE,  /* not in this state */
+	SG_ERR_STATE,  /* not possible in the present state */
 	SG_ERR_SHARED, /* other processes hold it, too */
 	SG_ERR_LOST,   /* the GPU is not there any more */
 	SG_ERR_MPS,    /* not for clients of MPS */
 	SG_ERR_MPS_NOT_READY,
-	SG_ERR_MPS_CLIENTS, /* too many */
+	SG_ERR_MPS_CLIENTS, /* there are too many clients */
 	SG_ERR_MPS_TERMINATED,
 	SG_ERR_MPS_GONE, /* the MPS server has ended */
 };
@@ -233,13 +233,13 @@ struct sg_gpu_state {
 	uint32_t link_ppm;        /* a copy over the link was running */
 	uint32_t clock_mhz, temperature_celsius, power_mw, max_power_mw;
 	uint64_t used_bytes, total_bytes; /* used: what cuMemGetInfo does not call free */
-	uint64_t window_end_ns;           /* of the window that the load is of */
+	uint64_t window_end_ns;           /* the end of the window that the load was measured in */
 };
 
 /* Counters since the server's start, for averages between two of them. */
 struct sg_gpm_sample {
 	uint64_t time_ns, busy_ns;
-	uint64_t sm_busy_ns; /* busy time times the share of the SMs that had a block */
+	uint64_t sm_busy_ns; /* busy time, weighted by the share of the SMs that had a block */
 	uint64_t in_bytes, out_bytes;
 };
 

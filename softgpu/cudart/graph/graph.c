@@ -1,6 +1,6 @@
 /*
- * Nodes of graphs whose parameters differ between the two APIs: kernels, copies and sets. Calls
- * that are alike in both are in the table of forwarded calls.
+ * Graph nodes whose parameters differ between the two APIs: kernels, copies and sets. Calls that
+ * are the same in both are in the table of forwarded calls.
  */
 #include <string.h>
 
@@ -43,7 +43,7 @@ static int set_kernel(void *exec, void *node, const struct cudaKernelNodeParams 
 		    : CU(cuGraphKernelNodeSetParams_v2)(node, &params);
 }
 
-/* The kernel is named as the program named it, if it was. */
+/* Returns the kernel under the name that the program gave it, if it did. */
 static int get_kernel(void *node, struct cudaKernelNodeParams *ret)
 {
 	struct rt_kernel_params params;
@@ -73,7 +73,10 @@ ONE(cudaGraphExecKernelNodeSetParams,
 	exec ? set_kernel(exec, node, p) : cudaErrorInvalidValue)
 ONE(cudaGraphKernelNodeGetParams, (void *node, struct cudaKernelNodeParams *p), get_kernel(node, p))
 
-/* -- copies: each way of naming one becomes the same struct, and then one of three calls -- */
+/*
+ * -- copies: each way of naming a copy is converted to one struct; then one of three calls is made
+ * --
+ */
 
 static int add_copy(void **node, void *graph, const void **dependencies, size_t count, int error,
 	const struct rt_copy3d *copy)
@@ -172,7 +175,7 @@ COPY_NODE(FromSymbol, (void *dst, const void *symbol, size_t bytes, size_t offse
 	from_symbol(dst, symbol, bytes, offset, kind, &copy))
 ONE(cudaGraphMemcpyNodeGetParams, (void *node, struct cudaMemcpy3DParms *p), get_copy(node, p))
 
-/* -- sets: the struct is the driver's, the context is not in it -- */
+/* -- sets: the runtime's struct is the driver's, without the context -- */
 
 static int add_set(void **node, void *graph, const void **dependencies, size_t count,
 	const struct cudaMemsetParams *p)
@@ -211,7 +214,7 @@ static int new_conditional(uint64_t *ret, void *graph, unsigned value, unsigned 
 ONE(cudaGraphConditionalHandleCreate, (uint64_t * ret, void *graph, unsigned value, unsigned flags),
 	new_conditional(ret, graph, value, flags))
 
-/* CUDA_GRAPH_INSTANTIATE_PARAMS of cuda.h, and the runtime's own */
+/* CUDA_GRAPH_INSTANTIATE_PARAMS of cuda.h, which the runtime's struct equals. */
 struct instantiate {
 	unsigned long long flags;
 	CUstream upload;

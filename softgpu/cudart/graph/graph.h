@@ -1,4 +1,4 @@
-/* Graph nodes' parameters as cuda.h writes them, where driver_types.h writes others. */
+/* The parameters of graph nodes as cuda.h declares them, where driver_types.h differs. */
 #pragma once
 
 #include "softgpu/cudart/rt.h"

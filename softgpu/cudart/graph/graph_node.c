@@ -1,4 +1,6 @@
-/* Nodes of any type through one struct: cudaGraphAddNode, and the calls that set its parameters. */
+/*
+ * Handles nodes of any type by one struct: cudaGraphAddNode, and the calls that set its parameters.
+ */
 #include <string.h>
 
 #include "softgpu/cudart/graph/graph.h"
@@ -38,7 +40,7 @@ static int convert_copy(
 	return rt_copy3d_from(&p->copyParams, &ret->memcpy.copy);
 }
 
-/* Converts the parameters of node types that differ; the others are alike in both APIs. */
+/* Converts the parameters of the node types that differ; the others are the same in both APIs. */
 static int convert(const struct cudaGraphNodeParams *p, CUcontext context, struct node_params *ret)
 {
 	memset(ret, 0, sizeof(*ret));

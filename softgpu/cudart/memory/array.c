@@ -1,4 +1,7 @@
-/* Arrays and mipmapped arrays: channel descriptors are the driver's formats and channels. */
+/*
+ * Arrays and mipmapped arrays. Channel descriptors are converted to the driver's formats and
+ * channels.
+ */
 #include <string.h>
 
 #include "softgpu/cudart/rt.h"
@@ -26,7 +29,10 @@ static const struct {
 };
 #define FORMAT_N (sizeof(formats) / sizeof(formats[0]))
 
-/* 1, 2 or 4 channels of one width; 0: anything else. */
+/*
+ * Returns the number of channels of equal width, which can be 1, 2 or 4; 0 for any other
+ * descriptor.
+ */
 static unsigned channels_of(const struct cudaChannelFormatDesc *desc)
 {
 	unsigned n = !desc->x ? 0 : !desc->y ? 1 : !desc->z ? 2 : !desc->w ? 0 : 4;

@@ -1,4 +1,4 @@
-/* Copies of one row: between addresses, to and from variables, between devices. */
+/* Copies in one dimension: between addresses, to and from variables, and between devices. */
 #include <string.h>
 
 #include "softgpu/cudart/rt.h"

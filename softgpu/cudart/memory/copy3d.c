@@ -1,4 +1,7 @@
-/* Copies of rows and of boxes, between memory and arrays: all become CUDA_MEMCPY3D. */
+/*
+ * Copies in two and three dimensions, between memory and arrays. Each is converted to
+ * CUDA_MEMCPY3D.
+ */
 #include <string.h>
 
 #include "softgpu/cudart/rt.h"
@@ -6,8 +9,8 @@
 enum { MEMORY_HOST = 1, MEMORY_DEVICE = 2, MEMORY_ARRAY = 3, MEMORY_UNIFIED = 4 };
 
 /*
- * The driver reads the host's address for host memory and the device's for other memory, so both
- * are given.
+ * Returns the type of memory for the driver. For host memory the driver reads the host address, for
+ * other memory the device address; the caller sets both.
  */
 static int memory_type(bool array, int kind, bool source)
 {
@@ -53,7 +56,8 @@ static void set_target(struct rt_copy3d *copy, void *array, struct cudaPos pos,
 }
 
 /*
- * With an array, extents and positions in it are in its elements; positions in memory are in bytes.
+ * Converts the parameters. If an array takes part, extents and positions in it are in elements;
+ * positions in memory are in bytes.
  */
 int rt_copy3d_from(const struct cudaMemcpy3DParms *p, struct rt_copy3d *ret)
 {
@@ -122,7 +126,9 @@ int rt_copy1d(void *dst, const void *src, size_t bytes, int kind, struct rt_copy
 		ret);
 }
 
-/* The driver's call, or on the per-thread stream the same queued and waited for. */
+/*
+ * Makes the driver's call. On the per-thread stream, a synchronous copy is queued and waited for.
+ */
 static int submit(const struct rt_copy3d *copy, bool async, bool ptsz, CUstream stream)
 {
 	int error;
@@ -205,7 +211,7 @@ BOTH(cudaMemcpy3DPeer, _ptds, (const struct cudaMemcpy3DPeerParms *p),
 BOTH(cudaMemcpy3DPeerAsync, _ptsz, (const struct cudaMemcpy3DPeerParms *p, CUstream stream),
 	copy_peers(p, true, ptsz, stream))
 
-/* Widths and x positions of the calls below are in bytes, also in arrays. */
+/* In the calls below, widths and x positions are in bytes, also in arrays. */
 struct in_array {
 	void *array;
 	size_t x, y;
@@ -282,7 +288,7 @@ BOTH(cudaMemcpy2DArrayToArray, _ptds,
 	(void *dst, size_t dst_x, size_t dst_y, const void *src, size_t src_x, size_t src_y,
 		size_t width, size_t height, int kind),
 	between_arrays(IN(dst, dst_x, dst_y), IN(src, src_x, src_y), width, height, kind, ptsz))
-/* The older calls name a number of bytes: here they do for bytes within one row. */
+/* The older calls give a number of bytes. They are supported for bytes within one row. */
 BOTH(cudaMemcpyToArray, _ptds,
 	(void *dst, size_t x, size_t y, const void *src, size_t bytes, int kind),
 	rows_to_array(IN(dst, x, y), src, bytes, bytes, 1, kind, false, ptsz, NULL))

@@ -1,9 +1,9 @@
-/* Memory that is not copied: allocating, freeing, and what is asked about an address. */
+/* Allocates and frees memory, and answers queries about addresses. */
 #include <string.h>
 
 #include "softgpu/cudart/rt.h"
 
-#define PITCH_ELEMENT_BYTES 4 /* cuMemAllocPitch: rows shall do for elements of this size */
+#define PITCH_ELEMENT_BYTES 4 /* cuMemAllocPitch: the pitch must suit elements of this size */
 
 /* CU_POINTER_ATTRIBUTE_* of cuda.h */
 enum {
@@ -15,7 +15,7 @@ enum {
 };
 enum { MEMORY_TYPE_HOST = 1, MEMORY_TYPE_DEVICE = 2 };
 
-/* Allocating 0 bytes gives no memory and no error. */
+/* Allocates memory. Allocating 0 bytes yields NULL and no error. */
 static int allocate(void **ret, size_t bytes)
 {
 	if (!ret)
@@ -75,7 +75,7 @@ static int allocate_3d(struct cudaPitchedPtr *ret, struct cudaExtent extent)
 
 ONE(cudaMalloc3D, (struct cudaPitchedPtr * ret, struct cudaExtent extent), allocate_3d(ret, extent))
 
-/* An address that the driver does not know is the program's own: no error. */
+/* An address that the driver does not know is the program's own memory; that is not an error. */
 static int pointer_attributes(struct cudaPointerAttributes *ret, const void *address)
 {
 	int kinds[] = {POINTER_MEMORY_TYPE, POINTER_DEVICE_POINTER, POINTER_HOST_POINTER,

@@ -1,4 +1,4 @@
-/* Between devices: access to each other's memory. */
+/* Access of devices to each other's memory. */
 #include "softgpu/cudart/rt.h"
 
 static int check_two(int a, int b)

@@ -1,4 +1,4 @@
-/* Setting bytes: a row, rows, and boxes of them. */
+/* Sets bytes in one, two or three dimensions. */
 #include "softgpu/cudart/rt.h"
 
 static int finish_set(int error, bool wait, CUstream stream)
@@ -7,8 +7,8 @@ static int finish_set(int error, bool wait, CUstream stream)
 }
 
 /*
- * The synchronous calls of the plain flavour are the driver's own; those of the per-thread flavour
- * are queued and waited for.
+ * Sets bytes. The synchronous calls of the plain flavour are forwarded to the driver; those of the
+ * per-thread flavour are queued and waited for.
  */
 static int set(void *at, int value, size_t bytes, bool async, bool ptsz, CUstream stream)
 {
@@ -38,7 +38,7 @@ static int set_rows(CUdeviceptr at, size_t pitch, int value, size_t width, size_
 		!async, stream);
 }
 
-/* Slices that follow each other without other rows between them are one. */
+/* Sets a box. If its slices follow each other without rows between them, they are set as one. */
 static int set_box(struct cudaPitchedPtr to, int value, struct cudaExtent extent, bool async,
 	bool ptsz, CUstream stream)
 {

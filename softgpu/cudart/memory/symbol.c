@@ -1,4 +1,4 @@
-/* Translates an address in the program to the driver's handle: functions and variables. */
+/* Translates an address in the program to the driver's handle of the function or variable. */
 #include "softgpu/cudart/rt.h"
 
 int rt_kernel(const void *key, void **ret)
@@ -114,7 +114,8 @@ API int cudaGetKernel(void **ret, const void *symbol)
 }
 
 /*
- * Called once, before the first launch and for any later context, so this handle belongs to none.
+ * The host code calls this once, before the first launch, and uses the result in all contexts. So
+ * the handle belongs to no context.
  */
 API int __cudaGetKernel(void **ret, const void *host)
 {

@@ -1,4 +1,4 @@
-/* Texture and surface objects: descriptors of the runtime become the driver's, and back. */
+/* Texture and surface objects: converts the runtime's descriptors to the driver's, and back. */
 #include <string.h>
 
 #include "softgpu/cudart/rt.h"
@@ -167,7 +167,7 @@ static int get_texture(struct cudaTextureDesc *ret, unsigned long long object)
 	return error;
 }
 
-/* The view's descriptor is written alike in both APIs. */
+/* The descriptor of a view is the same struct in both APIs. */
 ONE(cudaCreateTextureObject,
 	(unsigned long long *ret, const struct cudaResourceDesc *resource,
 		const struct cudaTextureDesc *texture, const void *view),

@@ -180,7 +180,7 @@ static uint64_t block_count(const struct launch_work *launch)
 	return (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
 }
 
-/* part of whole, at most 1000000 and at least 1 */
+/* Returns part / whole in millionths, at least 1 and at most 1000000. */
 static uint32_t ppm_of(uint64_t part, uint64_t whole)
 {
 	if (part >= whole)

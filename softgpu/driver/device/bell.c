@@ -1,6 +1,7 @@
 /*
- * See bell.h. The number of rings is read with the lock held, and whoever changes something holds
- * it: a ring after that shows in the number, so the futex does not sleep.
+ * Implements bell.h. The waiter reads the number of rings with the lock held, and a thread that
+ * changes something also holds it. A ring after that changes the number, so the futex does not
+ * sleep.
  */
 #include "softgpu/driver/device/bell.h"
 
@@ -21,7 +22,7 @@ static void wait(struct sg_bell *bell, pthread_mutex_t *lock, const struct times
 	atomic_fetch_add(&bell->waiters, 1);
 	rung = atomic_load(&bell->rung);
 	pthread_mutex_unlock(lock);
-	/* This kind takes a time of the clock, not a duration. */
+	/* FUTEX_WAIT_BITSET takes a point in time, not a duration. */
 	(void)syscall(SYS_futex, &bell->rung, FUTEX_WAIT_BITSET_PRIVATE, rung, until, NULL,
 		FUTEX_BITSET_MATCH_ANY);
 	atomic_fetch_sub(&bell->waiters, 1);

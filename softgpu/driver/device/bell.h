@@ -14,14 +14,18 @@
 /* Zeroed: ready. */
 struct sg_bell {
 	_Atomic uint32_t rung;
-	_Atomic uint32_t waiters; /* one that ended in a handler stays in it, which costs a call */
+	/*
+	 * a waiter whose thread ended in a signal handler stays counted, which costs a system call
+	 * per ring
+	 */
+	_Atomic uint32_t waiters;
 };
 
 /* The lock is held. Returns with it held; perhaps without a reason, so look again. */
 void sg_bell_wait(struct sg_bell *bell, pthread_mutex_t *lock);
 
-/* The same, and false when the monotonic clock shows until_ns. */
+/* The same, but returns false when the monotonic clock reaches until_ns. */
 bool sg_bell_wait_until(struct sg_bell *bell, pthread_mutex_t *lock, uint64_t until_ns);
 
-/* Wakes all. */
+/* Wakes all waiters. */
 void sg_bell_ring(struct sg_bell *bell);

@@ -17,7 +17,7 @@
 #define STACK_MAX 32
 /* CUexecAffinityParam and CUctxCreateParams of cuda.h */
 struct exec_affinity {
-	int type; /* 0: CU_EXEC_AFFINITY_TYPE_SM_COUNT, the only one */
+	int type; /* 0 is CU_EXEC_AFFINITY_TYPE_SM_COUNT, the only type */
 	uint32_t sm_count;
 };
 struct create_params {
@@ -125,7 +125,7 @@ void sg_context_kill(struct CUctx_st *context, int error)
 		sg_mps_context_died(context, error);
 }
 
-/* context->lock is held. */
+/* Called with context->lock held. */
 static bool is_busy(const struct CUctx_st *context)
 {
 	bool busy = false;
@@ -167,7 +167,7 @@ static void take_snapshot(const struct CUctx_st *context, struct snapshot *ret)
 	}
 }
 
-/* A stream that is gone has ended its work, so only those that are there are looked at. */
+/* A stream that no longer exists has ended its work, so only existing streams are checked. */
 static bool is_in_progress(const struct CUctx_st *context, const struct snapshot *snapshot)
 {
 	struct td_list *it;
@@ -185,7 +185,10 @@ static bool is_in_progress(const struct CUctx_st *context, const struct snapshot
 	return false;
 }
 
-/* cuda.h: "all preceding requested tasks", whatever other threads request meanwhile. */
+/*
+ * Waits for "all preceding requested tasks" (cuda.h), but not for tasks that other threads request
+ * meanwhile.
+ */
 int sg_context_synchronize(struct CUctx_st *context)
 {
 	struct snapshot snapshot;
@@ -241,7 +244,7 @@ void sg_contexts_synchronize(void)
 }
 
 /*
- * sms: how many SMs the program asked for, 0: for no number. sg.lock must not be held, because this
+ * sms is how many SMs the program asked for; 0: no number. sg.lock must not be held, because this
  * asks the server.
  */
 static int new_context(

@@ -359,7 +359,7 @@ static int attribute(const struct sg_gpu_info *info, int attribute)
 	case 38: return 4 << 20; /* L2_CACHE_SIZE: an arbitrary value, no cache is modelled */
 	case 111: return 1024;   /* RESERVED_SHARED_MEMORY_PER_BLOCK */
 	case 91:                 /* CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM */
-	case 92:                 /* stream memory operations */
+	case 92:                 /* stream memory operations (several attributes) */
 	case 93:
 	case 94:
 	case 122:

@@ -26,7 +26,7 @@
 #define PPM 1000000u
 
 static struct {
-	int server; /* its pid; 0: this process is no client of MPS */
+	int server; /* the server's pid; 0: this process is not a client of MPS */
 	uint64_t gpus;
 	uint32_t share_ppm;
 	bool per_context;

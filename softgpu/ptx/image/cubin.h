@@ -11,9 +11,9 @@
 #define SG_CUBIN_MACHINE 190u /* EM_CUDA */
 
 struct sg_cubin {
-	uint32_t sm;         /* 90; its "a" or "f" is not in the ELF header */
-	bool is_relocatable; /* of nvcc -dc: to be linked first */
-	size_t kernels;      /* or functions, where it is relocatable */
+	uint32_t sm;         /* 90 for sm_90a too: the ELF header does not contain the "a" or "f" */
+	bool is_relocatable; /* it was made by nvcc -dc and must be linked first */
+	size_t kernels;      /* the number of kernels; of functions if it is relocatable */
 };
 
 /*

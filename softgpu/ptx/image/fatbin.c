@@ -38,7 +38,7 @@ struct entry {
 	uint64_t flags, header_bytes, payload_bytes, compressed_bytes, unpacked_bytes;
 };
 
-/* false: no whole entry at `at`. */
+/* Reads the entry at `at`. Returns false if it is not complete. */
 static bool read_entry(const uint8_t *at, uint64_t left, struct entry *ret)
 {
 	if (left < ENTRY_BYTES)
@@ -79,7 +79,7 @@ static bool is_better(const struct entry *e, const struct entry *best)
 	return !best->payload || e->sm > best->sm || (e->sm == best->sm && rank(e) > rank(best));
 }
 
-/* 0, -ENOMEM or an outcome. */
+/* Returns 0, -ENOMEM or an outcome of fatbin.h. */
 static int take_text(const struct entry *e, struct sg_fatbin_ptx *ret)
 {
 	struct sg_fatbin_ptx ptx = {

@@ -10,7 +10,7 @@
 
 /* Outcomes > 0. */
 enum sg_fatbin_outcome {
-	SG_FATBIN_COMPRESSED = 1, /* in a way that this build was made without */
+	SG_FATBIN_COMPRESSED = 1, /* compressed in a way that this build does not support */
 	SG_FATBIN_NO_BINARY,      /* only machine code, or only PTX for other architectures */
 	SG_FATBIN_MALFORMED,      /* not a fat binary, or one that contradicts itself */
 };
@@ -29,10 +29,10 @@ struct sg_fatbin_wrapper {
 };
 
 struct sg_fatbin_ptx {
-	const char *text; /* within the image, or owned */
+	const char *text; /* points into the image, or to `owned` */
 	size_t len;       /* without trailing NULs */
 	uint32_t sm;
-	char *owned; /* of compressed entries; sg_fatbin_ptx_deinit frees it */
+	char *owned; /* the text of a compressed entry; sg_fatbin_ptx_deinit() frees it */
 };
 
 /*
@@ -47,11 +47,11 @@ int sg_fatbin_find_ptx(const void *image, size_t len, uint32_t sm, struct sg_fat
 void sg_fatbin_ptx_deinit(struct sg_fatbin_ptx *ptx);
 
 /*
- * The same for image index (from 0) of a wrapper: version 1 holds one, version 2 any number.
- * SG_FATBIN_MALFORMED where the wrapper has no such image; see sg_fatbin_wrapper_count.
+ * The same for the image with that index (from 0) in a wrapper: version 1 has one image, version 2
+ * any number. Returns SG_FATBIN_MALFORMED if there is no such image; see sg_fatbin_wrapper_count().
  */
 int sg_fatbin_wrapper_find_ptx(const struct sg_fatbin_wrapper *wrapper, size_t index, uint32_t sm,
 	struct sg_fatbin_ptx *ret);
 
-/* 0: not a wrapper. */
+/* Returns the number of images; 0 if it is not a wrapper. */
 size_t sg_fatbin_wrapper_count(const struct sg_fatbin_wrapper *wrapper);

@@ -1,4 +1,4 @@
-/* libzstd and liblz4, each where the build found it. */
+/* Decompression by libzstd and liblz4, if the build found them. */
 #include "ptx/image/unpack.h"
 
 #include <errno.h>

@@ -123,8 +123,8 @@ static bool is_register(struct operand *o, const struct symbol *s, uint32_t numb
 }
 
 /*
- * A register of that very name and a family with that number may both exist: the inner one is
- * meant.
+ * Finds the name of an operand. There may be both a register with exactly that name and a family of
+ * registers with that number; the one in the inner scope is used.
  */
 static bool find_name(struct parser *p, struct operand *o)
 {

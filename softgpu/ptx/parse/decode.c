@@ -30,7 +30,7 @@ enum ptx_type sg_ptx_take_type(struct statement *s)
 	return T_NONE;
 }
 
-/* "opcode.modifier.modifier", with at most `most` of them. */
+/* Writes "opcode.modifier.modifier", with at most `most` modifiers. */
 static void write_name(const struct statement *s, uint32_t most, char *buf, size_t size)
 {
 	int at = snprintf(buf, size, "%.*s", (int)(s->len < 40 ? s->len : 40), s->at);
@@ -95,7 +95,9 @@ static const struct opcode *find_anywhere(const struct statement *s)
 	return found;
 }
 
-/* cp.async.bulk.tensor has operands like no other's. */
+/*
+ * cp.async.bulk.tensor needs special treatment, since its operands are like no other instruction's.
+ */
 static bool is_tensor(const struct statement *s)
 {
 	for (uint32_t n = 0; n < s->modifier_count; n++) {

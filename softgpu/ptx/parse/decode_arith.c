@@ -19,7 +19,7 @@ static enum rounding take_rounding(struct statement *s)
 	return ROUND_NEAREST;
 }
 
-/* d, then up to three sources of one type. */
+/* Emits an instruction with a destination d and up to three sources of one type. */
 static struct insn *emit(struct parser *p, struct statement *s, op_fn fn, enum ptx_type type,
 	enum ptx_type to, uint32_t sources)
 {
@@ -58,7 +58,7 @@ static void emit_float(struct parser *p, struct statement *s, enum float_op op, 
 		sg_ptx_emit(p, sg_ptx_float_op(FLOAT_SAT, type, false), d, d, 0, 0);
 }
 
-/* add.cc, addc[.cc] and so on; those that read it have four letters. */
+/* Emits add.cc, addc[.cc] and the like; the opcodes with four letters read the carry. */
 static void emit_carry(
 	struct parser *p, struct statement *s, enum carry_op op, enum ptx_type type, bool reads)
 {
@@ -128,7 +128,7 @@ static void decode_both(struct parser *p, struct statement *s, int arg)
 		emit(p, s, sg_ptx_int_op(rows[arg].i, type), type, type, rows[arg].sources);
 }
 
-/* mul and mad of integers say which half of the product they want. */
+/* Decodes mul and mad. For integers a modifier says which half of the product is wanted. */
 static void decode_mul(struct parser *p, struct statement *s, int is_mad)
 {
 	enum int_op op = is_mad ? INT_MAD_LO : INT_MUL_LO;
@@ -177,7 +177,7 @@ static void decode_int(struct parser *p, struct statement *s, int op)
 	emit(p, s, sg_ptx_int_op((enum int_op)op, type), type, type, op == INT_SAD ? 3 : 2);
 }
 
-/* and, or, xor, not: predicates too. */
+/* Decodes and, or, xor, not, also of predicates. */
 static void decode_logic(struct parser *p, struct statement *s, int op)
 {
 	enum ptx_type type = sg_ptx_take_type(s);
@@ -263,7 +263,7 @@ static void decode_four(struct parser *p, struct statement *s, int op)
 		i->imm.u = op == BIT_BFI ? slot : last->value;
 }
 
-/* dp4a.atype.btype d, a, b, c; dp2a.lo and .hi. */
+/* Decodes dp4a.atype.btype d, a, b, c, and dp2a.lo and .hi. */
 static void decode_dot(struct parser *p, struct statement *s, int op)
 {
 	bool high = op == DOT_DP2A && sg_ptx_take(s, "hi"),
@@ -277,7 +277,7 @@ static void decode_dot(struct parser *p, struct statement *s, int op)
 		i->imm.u = sg_ptx_dot_imm(a == T_S32, b == T_S32, high);
 }
 
-/* vabsdiff4.dtype.atype.btype{.add} d, a, b, c. */
+/* Decodes vabsdiff4.dtype.atype.btype{.add} d, a, b, c. */
 static void decode_differences(struct parser *p, struct statement *s, int arg)
 {
 	enum ptx_type d = sg_ptx_take_type(s), a = sg_ptx_take_type(s), b = sg_ptx_take_type(s);

@@ -1,4 +1,4 @@
-/* cp.async and mbarrier; ops_async.c says what they come to. */
+/* Decodes cp.async and mbarrier; ops_async.c describes their effect. */
 #include "ptx/parse/parse.h"
 
 static void take_order(struct statement *s)
@@ -49,7 +49,10 @@ static struct insn *emit_copy(struct parser *p, const struct statement *s, enum 
 	return i;
 }
 
-/* cp.async.bulk: from global memory with an mbarrier that counts bytes, or to it in a group. */
+/*
+ * Decodes cp.async.bulk: from global memory, with an mbarrier that counts bytes; or to global
+ * memory, in a group.
+ */
 static void decode_bulk(struct parser *p, struct statement *s)
 {
 	bool has_hint = sg_ptx_take(s, "L2::cache_hint"), is_in;
@@ -84,8 +87,8 @@ static void decode_bulk(struct parser *p, struct statement *s)
 }
 
 /*
- * cp.async.ca.shared.global [to], [from], size {, source size or a predicate to ignore it}{,
- * policy}
+ * Decodes cp.async.ca.shared.global [to], [from], size {, source size or a predicate to ignore
+ * it}{, policy}.
  */
 static void decode_copy(struct parser *p, struct statement *s)
 {
@@ -129,7 +132,7 @@ static void decode_cp(struct parser *p, struct statement *s, int arg)
 	} else if (sg_ptx_take(s, "mbarrier") && sg_ptx_take(s, "arrive")) {
 		bool arrives = sg_ptx_take(s, "noinc");
 
-		/* Without .noinc one more arrival is expected, and made at once. */
+		/* Without .noinc, one more arrival is expected, and it is made at once. */
 		take_shared(s);
 		sg_ptx_take_type(s);
 		if (sg_ptx_operands(p, s, 1))
@@ -165,7 +168,7 @@ static void decode_test(struct parser *p, struct statement *s)
 	uint32_t b;
 
 	if (s->operand_count != 4 && !sg_ptx_operands(p, s, 3))
-		return; /* the fourth says for how long it may wait */
+		return; /* the fourth operand, how long it may wait, is ignored */
 	b = sg_ptx_source(p, &s->operands[2], is_parity ? T_U32 : T_B64);
 	emit_barrier(p, &s->operands[1], ASYNC_TEST, sg_ptx_target(p, &s->operands[0], T_PRED), b,
 		SLOT_ZERO, is_parity);

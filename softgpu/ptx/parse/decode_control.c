@@ -17,7 +17,7 @@ static void decode_branch(struct parser *p, struct statement *s, int arg)
 		sg_ptx_fix(p, p->b.f->insn_count - 1, &s->operands[0], 0);
 }
 
-/* brx.idx a, table: a branch for each of the table's labels. */
+/* Decodes brx.idx a, table, into one branch for each of the table's labels. */
 static void decode_indexed(struct parser *p, struct statement *s, int arg)
 {
 	const struct operand *name = &s->operands[1];
@@ -128,7 +128,7 @@ static void emit_warp(struct parser *p, enum warp_op op, uint32_t d, const uint3
 		i->imm.u = sg_ptx_warp_imm(op, second, mask);
 }
 
-/* bar.red.op d, a [, b], [!]c */
+/* Decodes bar.red.op d, a [, b], [!]c. */
 static void decode_reduction(struct parser *p, struct statement *s)
 {
 	enum ptx_type type = sg_ptx_take_type(s);
@@ -179,7 +179,7 @@ static void decode_barrier(struct parser *p, struct statement *s, int arg)
 	emit_barrier(p, arrive ? BARRIER_ARRIVE : BARRIER_SYNC, SLOT_SCRAP, a, b, SLOT_ZERO);
 }
 
-/* d[|p], sources, mask. */
+/* Emits an instruction with the operands d[|p], sources, mask. */
 static void emit_lanes(struct parser *p, struct statement *s, enum warp_op op, enum ptx_type type,
 	enum ptx_type to, uint32_t sources)
 {
@@ -291,7 +291,7 @@ static void decode_activemask(struct parser *p, struct statement *s, int arg)
 			sg_ptx_target(p, &s->operands[0], T_B32), 0, 0, 0);
 }
 
-/* "(a, b)": variables of .param space, added to the copies of *call. */
+/* Parses "(a, b)", variables of .param space, and adds them to the copies of *call. */
 static void parse_arguments(
 	struct parser *p, struct statement *s, struct call **call, uint32_t *count)
 {
@@ -339,7 +339,10 @@ static struct function *parse_callee(struct parser *p, struct statement *s, uint
 	return NULL;
 }
 
-/* int vprintf(const char *, va_list), which nvcc declares and nobody defines. */
+/*
+ * Returns whether the call is to vprintf(const char *, va_list), which nvcc declares and no module
+ * defines.
+ */
 static bool is_print(const struct call *call)
 {
 	return call->callee && !strcmp(call->callee->name, "vprintf") &&
@@ -364,14 +367,14 @@ static void emit_call(struct parser *p, struct call *call, uint32_t slot)
 	f->calls = call;
 	if (is_print(call)) {
 		op = CONTROL_PRINT;
-		call->callee = NULL; /* print.c; nothing is left to link */
+		call->callee = NULL; /* print.c implements it, so nothing is left to link */
 	}
 	i = sg_ptx_emit(p, sg_ptx_control_op(op), 0, slot, 0, 0);
 	if (i)
 		i->imm.call = call;
 }
 
-/* call[.uni] [(results),] name [, (arguments)]; */
+/* Decodes call[.uni] [(results),] name [, (arguments)]; */
 void sg_ptx_decode_call(struct parser *p, struct statement *s)
 {
 	struct call *call = calloc(1, sizeof(*call));

@@ -6,7 +6,7 @@ static uint32_t element_bits(enum ptx_type type, uint32_t count)
 	return sg_ptx_type_bytes(type) * 8 / count;
 }
 
-/* mov.b64 d, {a, b} and mov.b64 {d, e}, a. */
+/* Decodes mov.b64 d, {a, b} and mov.b64 {d, e}, a. */
 static void decode_pack(struct parser *p, struct statement *s, enum ptx_type type)
 {
 	bool unpack = s->operands[0].kind == OPERAND_VECTOR;
@@ -141,7 +141,7 @@ static void decode_setp(struct parser *p, struct statement *s, int arg)
 	emit_compare(p, s, type, d, s->operands[0].second);
 }
 
-/* set.lt.u32.f32: ones or 1.0f. */
+/* Decodes set.lt.u32.f32 and the like, whose result is all ones or 1.0f. */
 static void decode_set(struct parser *p, struct statement *s, int arg)
 {
 	enum ptx_type to = sg_ptx_take_type(s), type = sg_ptx_take_type(s);
@@ -204,7 +204,7 @@ static enum cvt_rounding take_cvt_rounding(struct statement *s)
 	return CVT_RN;
 }
 
-/* cvt.rna.tf32.f32: single precision with 10 bits of mantissa. */
+/* Decodes cvt.rna.tf32.f32, whose result is single precision with 10 bits of mantissa. */
 static void decode_tf32(struct parser *p, struct statement *s, enum ptx_type from)
 {
 	enum cvt_rounding rounding = sg_ptx_take(s, "rna") ? CVT_N : take_cvt_rounding(s);

@@ -49,7 +49,8 @@ void sg_ptx_emit_half(struct parser *p, struct statement *s, enum half_op op, en
 	}
 	if (is_bf16(type))
 		flags &=
-			~HALF_FLUSH; /* ex2.approx.ftz alone has it, where no result is subnormal */
+			/* only ex2.approx.ftz has the flag, and none of its results is subnormal */
+			~HALF_FLUSH;
 	if (!sg_ptx_operands(p, s, sources + 1))
 		return;
 	for (uint32_t n = 0; n < sources; n++)
@@ -78,7 +79,7 @@ static uint32_t emit_lane(struct parser *p, const struct statement *s, uint64_t 
 	return raw;
 }
 
-/* setp.f16 p; setp.f16x2 p|q: the comparison of each half. */
+/* Decodes setp.f16 p, and setp.f16x2 p|q, which compares each half. */
 void sg_ptx_decode_half_setp(
 	struct parser *p, struct statement *s, enum ptx_type type, enum compare cmp, op_fn combine)
 {
@@ -145,7 +146,7 @@ void sg_ptx_decode_half_set(struct parser *p, struct statement *s, enum ptx_type
 		i->imm.u = ones;
 }
 
-/* cvt.rn.f16x2.f32 d, a, b. */
+/* Decodes cvt.rn.f16x2.f32 d, a, b. */
 void sg_ptx_decode_half_pack(
 	struct parser *p, struct statement *s, enum ptx_type to, enum ptx_type from)
 {

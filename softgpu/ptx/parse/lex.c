@@ -108,7 +108,7 @@ static bool read_prefixed(struct lexer *l, struct token *t)
 	}
 }
 
-/* 1.5, 1e3; strtod needs a copy that ends. */
+/* Reads a decimal number such as 1.5 or 1e3. strtod() needs a copy that ends with a NUL. */
 static bool read_decimal(struct lexer *l, struct token *t)
 {
 	char copy[64];

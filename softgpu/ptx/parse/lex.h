@@ -8,7 +8,7 @@
 enum token_kind {
 	TOKEN_END,
 	TOKEN_NAME, /* letters, digits, _ $ %; no dots */
-	TOKEN_DOT,  /* ".global", "::" within; at and len without the dot */
+	TOKEN_DOT,  /* ".global"; also "::" within a name; at and len exclude the dot */
 	TOKEN_INT,
 	TOKEN_F32, /* 0f3F800000 */
 	TOKEN_F64, /* 0d..., or decimal with a point or exponent */
@@ -22,7 +22,7 @@ struct token {
 	enum token_kind kind;
 	const char *at;
 	uint32_t len, line;
-	uint64_t value; /* of a number: the integer, or the bits of the float */
+	uint64_t value; /* a number's value: the integer, or the bits of the float */
 };
 
 struct lexer {

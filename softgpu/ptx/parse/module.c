@@ -270,7 +270,7 @@ static void parse_rest(struct parser *p, struct function *f, struct signature *s
 	sg_ptx_build_deinit(&p->b);
 }
 
-/* As above for a function that exists already. */
+/* The same for a function that exists already. */
 static void skip_rest(struct parser *p, struct signature *s)
 {
 	struct function unused = {.name = (char[]){""}};
@@ -285,7 +285,7 @@ static void skip_rest(struct parser *p, struct signature *s)
 		sg_ptx_expect(p, ';');
 }
 
-/* A body that failed leaves scopes open; the module is thrown away then. */
+/* Parses a function. After a failure its scopes stay open, but the module is discarded then. */
 static void parse_function(struct parser *p, bool is_entry, enum linkage linkage)
 {
 	struct signature *s = calloc(1, sizeof(*s));
@@ -333,7 +333,7 @@ static void skip_file(struct parser *p)
 		sg_ptx_parse_number(p);
 }
 
-/* ".version 9.0": the lexer reads the number as a decimal. */
+/* Parses ".version 9.0"; the lexer reads the number as a decimal. */
 static void parse_version(struct parser *p)
 {
 	const struct token *t = &p->lex.now;
@@ -372,7 +372,8 @@ static void parse_target(struct parser *p)
 				target = target * 10 + (uint32_t)(t->at[n] - '0');
 			p->m->target = target > p->m->target ? target : p->m->target;
 			if (n < t->len && p->m->suffix != 'a')
-				p->m->suffix = t->at[n]; /* a narrower one holds for all parts */
+				/* the narrower suffix applies to all parts */
+				p->m->suffix = t->at[n];
 		}
 		sg_ptx_lexer_next(&p->lex);
 	} while (sg_ptx_accept(p, ','));

@@ -25,7 +25,7 @@ struct symbol {
 	enum symbol_kind kind;
 	enum ptx_type type;
 	uint32_t index, count;
-	uint32_t scope; /* that it was added in */
+	uint32_t scope; /* the scope that it was added in */
 	uint64_t size;  /* bytes of memory */
 	struct function *function;
 };
@@ -40,15 +40,19 @@ struct name {
 struct names {
 	struct name *names;
 	uint32_t count, capacity;
-	uint32_t *buckets; /* index + 1 of the newest */
+	uint32_t *buckets; /* a bucket is the index + 1 of its newest name */
 	uint32_t bucket_count;
 	uint32_t scope;
 };
 
 void sg_ptx_names_deinit(struct names *n);
 
-/* 0, -EEXIST (in this scope), -ENOMEM. The text must outlive the table. */
+/*
+ * Adds a name. Returns 0, -EEXIST if this scope has it already, or -ENOMEM. The text must outlive
+ * the table.
+ */
 int sg_ptx_names_add(struct names *n, const char *at, uint32_t len, const struct symbol *symbol);
 struct symbol *sg_ptx_names_find(const struct names *n, const char *at, uint32_t len);
 void sg_ptx_names_open(struct names *n);
-void sg_ptx_names_close(struct names *n); /* forgets what was added since the last open */
+/* forgets all names that were added since the last open */
+void sg_ptx_names_close(struct names *n);

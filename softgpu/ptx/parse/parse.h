@@ -21,15 +21,15 @@ enum operand_kind {
 	OPERAND_CLOCK, /* a special register that changes: control says which */
 	OPERAND_VECTOR,
 	OPERAND_ADDRESS, /* [base + offset] */
-	OPERAND_NAME,    /* known to nobody yet: a label */
+	OPERAND_NAME,    /* not known yet: a label */
 	OPERAND_SINK,    /* _ */
 	OPERAND_N
 };
 
 struct operand {
 	enum operand_kind kind;
-	enum operand_kind base; /* of an address: slot, symbol or int */
-	enum ptx_type type;     /* of a register */
+	enum operand_kind base; /* the base of an address: slot, symbol or int */
+	enum ptx_type type;     /* the type of a register */
 	enum control_op control;
 	bool is_negated;
 	bool is_single;        /* a float of 32 bits */
@@ -76,7 +76,7 @@ struct table {
 /* The first and the last use of a slot, for the estimate of registers. */
 struct live {
 	uint32_t first, last;
-	uint8_t words; /* 32-bit ones; 0: never counted */
+	uint8_t words; /* in 32-bit words; 0: never counted */
 };
 
 /* Growing arrays of the function that is being read. */
@@ -103,18 +103,18 @@ struct parser {
 	struct td_err *err;
 	int failed; /* the first failure; everything after it is skipped */
 	struct sg_ptx_module *m;
-	struct names names;  /* of the part at hand */
-	struct names linked; /* of all parts: .visible, .weak, .extern */
+	struct names names;  /* the names of the part that is being parsed */
+	struct names linked; /* the names of all parts: .visible, .weak, .extern */
 	struct build b;
 	uint32_t function_capacity, variable_capacity;
-	uint32_t line;         /* of the statement at hand */
-	uint32_t refused_line; /* 0, or where the failure is a refusal */
+	uint32_t line;         /* the line of the present statement */
+	uint32_t refused_line; /* the line of the failure if it is a refusal; else 0 */
 };
 
 /* Errors: "line N: ..."; the first one stays. Return p->failed. */
 int sg_ptx_fail(struct parser *p, uint32_t line, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* As above, for PTX that is not supported here: within a body only its function is refused. */
+/* The same for PTX that is not supported here. Within a body only its function is refused. */
 int sg_ptx_refuse(struct parser *p, uint32_t line, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 int sg_ptx_fail_memory(struct parser *p);
@@ -155,10 +155,10 @@ struct symbol *sg_ptx_find_name(const struct parser *p, const char *at, uint32_t
 void sg_ptx_parse_variable(struct parser *p, bool constant, enum linkage linkage);
 void sg_ptx_parse_shared(struct parser *p, bool external);
 
-/* link.c: what needs the whole module. */
+/* link.c: links the whole module. */
 void sg_ptx_link(struct parser *p);
 
-/* body.c: from '{' to its '}'. */
+/* body.c: parses a body from '{' to its '}'. */
 void sg_ptx_parse_body(struct parser *p, struct function *f);
 bool sg_ptx_parse_operand(struct parser *p, struct operand *ret);
 
@@ -188,13 +188,16 @@ enum ptx_type sg_ptx_take_type(struct statement *s);
 int sg_ptx_unsupported(struct parser *p, const struct statement *s);
 bool sg_ptx_operands(struct parser *p, const struct statement *s, uint32_t count);
 
-/* decode_spin.c: after each statement; and whether a branch back to label, in a body that is plain
- * from plain_from on, closes a loop that waits for a clock. */
+/*
+ * decode_spin.c: sg_ptx_note_plainness() is called after each statement. sg_ptx_is_spin() returns
+ * whether a branch back to `label`, in a body that is plain from plain_from on, closes a loop that
+ * waits for a clock.
+ */
 void sg_ptx_note_plainness(struct parser *p, const struct statement *s);
 bool sg_ptx_is_spin(const struct parser *p, uint32_t branch, uint32_t plain_from, const char *label,
 	uint32_t len);
 
-/* decode_half.c: for the other decoders, once they know the type. */
+/* decode_half.c: other decoders call these once they know the type. */
 void sg_ptx_emit_half(struct parser *p, struct statement *s, enum half_op op, enum ptx_type type);
 void sg_ptx_decode_half_setp(
 	struct parser *p, struct statement *s, enum ptx_type type, enum compare cmp, op_fn combine);
@@ -203,12 +206,14 @@ void sg_ptx_decode_half_set(struct parser *p, struct statement *s, enum ptx_type
 void sg_ptx_decode_half_pack(
 	struct parser *p, struct statement *s, enum ptx_type to, enum ptx_type from);
 
-/* decode.c: false, and the opcode named, where there is no decoder; decode emits what the statement
- * says, or fails. */
+/*
+ * decode.c: sg_ptx_find_opcode() returns false, with an error that names the opcode, if there is no
+ * decoder. sg_ptx_decode() emits the statement's instructions, or fails.
+ */
 bool sg_ptx_find_opcode(struct parser *p, struct statement *s);
 void sg_ptx_decode(struct parser *p, struct statement *s);
 
-/* A decoder of decode_*.c; arg is the row's. */
+/* A decoder of decode_*.c; `arg` is passed to decode(). */
 struct opcode {
 	const char *name;
 	void (*decode)(struct parser *p, struct statement *s, int arg);

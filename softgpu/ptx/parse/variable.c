@@ -27,7 +27,10 @@ static void put_bytes(struct parser *p, struct initialiser *in, uint64_t value)
 	v->byte_count = in->at = end;
 }
 
-/* name, generic(name), each with + offset: filled in when the variables are bound. */
+/*
+ * Parses name or generic(name), each with an optional offset. The address is filled in when the
+ * variables are bound.
+ */
 static void put_address(struct parser *p, struct initialiser *in)
 {
 	bool is_generic = sg_ptx_text_is(p->lex.now.at, p->lex.now.len, "generic");

@@ -143,7 +143,7 @@ static void run_thread(struct thread *t)
 	t->run->result->instructions += t->count - before;
 }
 
-/* true: it ran. */
+/* Runs the thread for one slice. Returns whether it ran. */
 static bool step_thread(struct thread *t)
 {
 	if (t->state == THREAD_NEW) {

@@ -78,7 +78,7 @@ static uint64_t special_value(const struct thread *t, enum special special)
 	return 0;
 }
 
-/* 0, SG_PTX_STACK_OVERFLOW, -ENOMEM. */
+/* Returns 0, SG_PTX_STACK_OVERFLOW or -ENOMEM. */
 static int push(struct thread *t, const struct function *f, const struct call *call,
 	const struct insn *back)
 {

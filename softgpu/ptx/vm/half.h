@@ -6,7 +6,7 @@
 
 #include "ptx/vm/ops.h"
 
-#define HALF_NAN 0x7fffu /* what PTX calls the canonical one */
+#define HALF_NAN 0x7fffu /* the NaN that PTX calls canonical */
 
 static inline double sg_ptx_from_half(uint16_t v, bool is_bf16)
 {
@@ -22,10 +22,10 @@ static inline double sg_ptx_from_half(uint16_t v, bool is_bf16)
 	return v & 0x8000 ? -f : f;
 }
 
-/* mode: any but the roundings to whole numbers. */
+/* mode must not be one of the roundings to whole numbers. */
 uint16_t sg_ptx_to_half(double v, bool is_bf16, enum rounding mode);
 
-/* Subnormals of f16 become zeros of their sign. */
+/* Replaces a subnormal f16 by zero with the same sign. */
 static inline uint16_t sg_ptx_flush_half(uint16_t v)
 {
 	return v & 0x7c00 ? v : v & 0x8000;

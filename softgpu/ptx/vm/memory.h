@@ -26,7 +26,7 @@ static inline __attribute__((always_inline)) void *resolve_global(struct thread 
 	return sg_ptx_resolve_miss(t, i, address, bytes, access);
 }
 
-/* Within a buffer of `size` bytes at host. */
+/* Returns the address within a buffer of `size` bytes at host. */
 static inline __attribute__((always_inline)) void *resolve_buffer(struct thread *t,
 	const struct insn *i, uint8_t *host, uint64_t size, uint64_t address, uint32_t bytes,
 	enum sg_ptx_access access)

@@ -36,10 +36,10 @@ enum int_op {
 	INT_N
 };
 
-/* NULL where PTX has no such type for it. */
+/* Returns NULL if PTX does not have the operation for that type. */
 op_fn sg_ptx_int_op(enum int_op op, enum ptx_type type);
 
-/* With the carry, ops_carry.c; imm from sg_ptx_carry_imm. */
+/* Operations with the carry (ops_carry.c); imm comes from sg_ptx_carry_imm(). */
 enum carry_op { CARRY_ADD, CARRY_SUB, CARRY_MAD_LO, CARRY_MAD_HI, CARRY_N };
 
 op_fn sg_ptx_carry_op(enum carry_op op, enum ptx_type type);
@@ -120,7 +120,7 @@ op_fn sg_ptx_float_op(enum float_op op, enum ptx_type type, bool flush);
 /* Runs imm.fn in a rounding mode other than nearest; NULL for ROUND_NEAREST. */
 op_fn sg_ptx_round_op(enum rounding mode);
 
-/* d = class of a; imm.u is an enum test. */
+/* d is whether a belongs to the class; imm.u is an enum float_test. */
 enum float_test {
 	TEST_FINITE,
 	TEST_INFINITE,
@@ -176,7 +176,7 @@ enum compare {
 
 op_fn sg_ptx_setp_op(enum compare cmp, enum ptx_type type, bool flush);
 
-/* One lane of a half or of a pair: d = 0 or 1. */
+/* Compares one lane of a half or of a pair; d is 0 or 1. */
 op_fn sg_ptx_half_compare_op(void);
 uint64_t sg_ptx_half_compare_imm(enum compare cmp, bool is_bf16, bool flush, bool is_high);
 op_fn sg_ptx_half_mask_op(void); /* d = imm's lower half if a, its upper half if b */
@@ -259,18 +259,18 @@ enum control_op {
 	CONTROL_GUARD, /* skips to imm.target unless a; uncounted, as is what it skips */
 	CONTROL_GUARD_NOT,
 	CONTROL_BRANCH,
-	CONTROL_BRANCH_IF, /* a */
+	CONTROL_BRANCH_IF, /* the condition is a */
 	CONTROL_BRANCH_IF_NOT,
 	CONTROL_JUMP, /* to the target of the a-th of the imm.u branches that follow */
 	CONTROL_CALL,
-	CONTROL_CALL_AT, /* the address in a */
+	CONTROL_CALL_AT, /* the function's address is in a */
 	CONTROL_PRINT,
 	CONTROL_RETURN,
 	CONTROL_EXIT,
 	CONTROL_TRAP,
 	CONTROL_ASSERT,
 	CONTROL_NOP,
-	CONTROL_REFUSED,   /* all that a refused function consists of */
+	CONTROL_REFUSED,   /* the only instruction of a refused function */
 	CONTROL_NANOSLEEP, /* a: ns */
 	CONTROL_CLOCK32,
 	CONTROL_CLOCK_HI,

@@ -1,11 +1,11 @@
 /*
- * cp.async and mbarrier. A copy is made at once, which PTX permits, because no thread may look at
- * its target before the wait. So groups never wait, and a copy that reports to an mbarrier reports
- * when it is issued.
+ * Implements cp.async and mbarrier. A copy is made at once, which PTX permits, because no thread
+ * may read its target before the wait. So groups never wait, and a copy that reports to an mbarrier
+ * reports when it is issued.
  *
- * PTX leaves the layout of an mbarrier's word open. Here it is: arrivals pending (20 bits),
- * arrivals expected in each phase (20), phase (1), bytes outstanding plus TX_ZERO (22). The state
- * that arrive returns is the word from before.
+ * PTX leaves the layout of an mbarrier's word open. In this implementation it is: pending arrivals
+ * (20 bits), expected arrivals of each phase (20), phase (1), outstanding bytes plus TX_ZERO (22).
+ * The state that arrive returns is the word from before.
  */
 #include "ptx/vm/memory.h"
 #include "ptx/vm/ops.h"
@@ -20,7 +20,7 @@
 #define HANDLER(name)                                                                              \
 	static const struct insn *name(struct thread *t, uint64_t *r, const struct insn *i)
 
-/* d: bytes that the target gets; c: bytes that the source gives, the rest are zeros. */
+/* d is the number of bytes written; c is the number of bytes read, and the rest are zeros. */
 HANDLER(copy_async)
 {
 	uint64_t to = ADDRESS, from = r[i->b] + (uint64_t)((int64_t)i->imm.u >> 32);
@@ -70,7 +70,7 @@ HANDLER(copy_bulk_out)
 	return copy_bulk(t, r, i, SPACE_GLOBAL, SPACE_SHARED);
 }
 
-/* Nothing is read that the program could see; the bytes come from DRAM, as there is no L2 here. */
+/* A prefetch has no visible effect. Its bytes count as read from DRAM, as the model has no L2. */
 HANDLER(prefetch_bulk)
 {
 	t->run->result->load_bytes += (uint32_t)r[i->c];
@@ -120,7 +120,10 @@ HANDLER(barrier_invalidate)
 	return i + 1;
 }
 
-/* d = the state, b arrivals, c bytes more to come; the flag: so many fewer in later phases. */
+/*
+ * d is the new state, b the number of arrivals, c the further bytes to expect. With the flag, later
+ * phases expect that many arrivals fewer.
+ */
 HANDLER(barrier_arrive)
 {
 	uint64_t *word = find_word(t, r, i), old, count = r[i->b] & COUNT_MASK;
@@ -148,8 +151,10 @@ HANDLER(barrier_bytes)
 	return i + 1;
 }
 
-/* d = the phase of state b has ended; with the flag, b is the phase's parity. Others run before it
- * is asked again. */
+/*
+ * d is whether the phase of state b has ended; with the flag, b is the phase's parity. Other
+ * threads run before the instruction is repeated.
+ */
 HANDLER(barrier_test)
 {
 	uint64_t *word = find_word(t, r, i), phase;

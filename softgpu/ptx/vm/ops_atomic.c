@@ -1,6 +1,6 @@
 /*
- * atom and red. Real atomic instructions of the host: other processes and the host's own threads
- * may share the memory.
+ * Implements atom and red by real atomic instructions of the host, since other processes and the
+ * host's own threads may share the memory.
  */
 #include "ptx/vm/memory.h"
 #include "ptx/vm/ops.h"

@@ -66,7 +66,7 @@ HANDLER(print)
 	return sg_ptx_print(t, i);
 }
 
-/* A table of branches follows. */
+/* The instruction is followed by a table of branches. */
 HANDLER(jump_to)
 {
 	uint64_t index = (uint32_t)r[i->a];
@@ -115,7 +115,7 @@ HANDLER(nop)
 	return i + 1;
 }
 
-/* Others run meanwhile; costs no time of the host. */
+/* Lets other threads run meanwhile, and takes no time of the host. */
 HANDLER(nanosleep)
 {
 	sg_ptx_stop_at(t, i + 1);

@@ -1,6 +1,6 @@
 /*
- * cvt. Between integers it is an extension or a truncation, one instruction per type; every other
- * pair goes through the general form, which reads what to do from its immediate.
+ * Implements cvt. Between integers it is an extension or a truncation, with one instruction per
+ * type. All other conversions use the general form, whose immediate describes the conversion.
  */
 #include "ptx/vm/half.h"
 
@@ -240,7 +240,8 @@ static const struct insn *tf32(struct thread *t, uint64_t *r, const struct insn 
 
 	(void)t;
 	if ((bits & 0x7f800000u) == 0x7f800000u)
-		bits |= bits & 0x1fff ? 1u << 22 : 0; /* still not a number without its low bits */
+		/* keeps it a NaN after its low bits are cut */
+		bits |= bits & 0x1fff ? 1u << 22 : 0;
 	else if (i->imm.u == CVT_N)
 		bits += 0x1000;
 	else if (i->imm.u == CVT_RN)

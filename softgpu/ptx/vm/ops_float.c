@@ -35,7 +35,7 @@
 		return i + 1;                                                                      \
 	}
 
-/* One NaN: the other operand. Minus zero is below plus zero. */
+/* If one operand is a NaN, returns the other. Minus zero is less than plus zero. */
 static double least(double a, double b)
 {
 	if (isnan(a) || isnan(b))

@@ -54,7 +54,7 @@ uint16_t sg_ptx_to_half(double v, bool is_bf16, enum rounding mode)
 	return (uint16_t)(sign | result);
 }
 
-/* x + y, with the last bit set when it is not exact. */
+/* Returns x + y; its last bit is set if the sum is not exact. */
 static double sum(double x, double y)
 {
 	double s = x + y, part = s - x, error = (x - (s - part)) + (y - part);
@@ -229,7 +229,7 @@ op_fn sg_ptx_half_compare_op(void)
 	return compare_lane;
 }
 
-/* d = imm's low 16 bits where a holds, and its high ones where b does. */
+/* d is a mask: the low 16 bits of imm if a is true, and its high 16 bits if b is true. */
 static const struct insn *pair_of(struct thread *t, uint64_t *r, const struct insn *i)
 {
 	(void)t;
@@ -242,7 +242,7 @@ op_fn sg_ptx_half_mask_op(void)
 	return pair_of;
 }
 
-/* cvt.f16x2.f32 d, a, b: a is the upper half. */
+/* Implements cvt.f16x2.f32 d, a, b, where a becomes the upper half. */
 uint64_t sg_ptx_half_pack_imm(bool is_bf16, enum rounding rounding, unsigned flags)
 {
 	return flags | (uint64_t)is_bf16 << 8 | (uint64_t)rounding << 16;

@@ -1,7 +1,7 @@
 /*
- * vprintf: the format and its arguments are in the kernel's memory, each argument aligned to its
- * size; single precision came as double. A conversion is handed to the C library one at a time,
- * after a check that it is one of CUDA's: %[flags][width][.precision][size]type.
+ * Implements vprintf. The format and its arguments are in the kernel's memory, each argument
+ * aligned to its size; floats come as doubles. Each conversion is passed to the C library by
+ * itself, after a check that CUDA has it: %[flags][width][.precision][size]type.
  */
 #include <stdio.h>
 
@@ -16,7 +16,7 @@
 struct printer {
 	struct thread *t;
 	const struct insn *i;
-	uint64_t arguments; /* the address of the next */
+	uint64_t arguments; /* the address of the next argument */
 	char text[MAX_TEXT];
 	size_t len;
 	bool failed; /* the run has ended */
@@ -52,7 +52,7 @@ static void put(struct printer *p, const char *text, size_t len)
 	p->len += len;
 }
 
-/* false: no end within size. */
+/* Reads a string. Returns false if it does not end within `size` bytes. */
 static bool read_string(struct printer *p, uint64_t address, char *ret, size_t size)
 {
 	for (size_t n = 0; n < size && !p->failed; n++) {

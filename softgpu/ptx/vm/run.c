@@ -283,7 +283,7 @@ static bool is_bound(const struct sg_ptx_module *m)
 	return true;
 }
 
-/* 0 or SG_PTX_INVALID; *ret_blocks: of the whole grid. */
+/* Returns 0 or SG_PTX_INVALID. *ret_blocks is the number of blocks of the grid. */
 static int check(const struct sg_ptx_launch *l, uint32_t *ret_threads, uint64_t *ret_blocks)
 {
 	uint64_t threads = 1, blocks = 1;

@@ -15,7 +15,7 @@ struct spin {
 	struct thread *t;
 	uint64_t *r;
 	const struct insn *branch;
-	bool stays_if; /* the value of the predicate that goes round */
+	bool stays_if; /* the value of the predicate with which the loop repeats */
 	struct thread saved;
 };
 

@@ -103,11 +103,11 @@ enum special {
 	SPECIAL_DYNAMIC_SHARED_BYTES,
 	SPECIAL_GRID_LOW, /* the halves of WINDOW_GRID in a cooperative launch */
 	SPECIAL_GRID_HIGH,
-	/* the system's part of shared memory, which cooperative groups use */
+	/* The system's part of shared memory, which cooperative groups use. */
 	SPECIAL_RESERVED_SHARED,
 	SPECIAL_ZERO,
 	SPECIAL_ONE,
-	SPECIAL_DYNAMIC_SHARED, /* where the extern .shared arrays begin */
+	SPECIAL_DYNAMIC_SHARED, /* the address at which the extern .shared arrays begin */
 	SPECIAL_N
 };
 
@@ -116,10 +116,10 @@ struct special_slot {
 	enum special special;
 };
 
-/* A slot of the frame that depends on where things end up. */
+/* A slot of the frame whose value depends on an address that is assigned later. */
 struct reloc {
 	uint32_t slot;
-	bool is_shared; /* else variable */
+	bool is_shared; /* true: an offset in shared memory; false: the address of a variable */
 	uint32_t variable;
 	int64_t addend;
 };
@@ -138,7 +138,7 @@ struct function {
 	struct insn *insns;
 	uint32_t *lines; /* of the text, per instruction */
 	uint32_t insn_count;
-	uint64_t *frame; /* what a new frame starts as */
+	uint64_t *frame; /* the initial contents of a new frame */
 	uint32_t slot_count;
 	struct special_slot *specials;
 	uint32_t special_count;
@@ -146,7 +146,7 @@ struct function {
 	uint32_t reloc_count;
 	struct formal *formals; /* results first, then arguments; .func only */
 	uint32_t result_count, formal_count;
-	struct call *calls; /* list of what its call instructions refer to */
+	struct call *calls; /* the list of calls that its call instructions refer to */
 };
 
 static inline uint64_t sg_ptx_code_address(const struct function *f)
@@ -161,7 +161,7 @@ struct call_copy {
 
 struct call {
 	struct call *next;
-	struct function *callee; /* NULL: whichever the address names */
+	struct function *callee; /* NULL: the call's address names the function */
 	uint32_t line, result_count;
 	uint32_t copy_count; /* results first */
 	struct call_copy copies[];
@@ -208,7 +208,7 @@ enum thread_state {
 /* A thread's memory; goes back to the run's free list when the thread is done. */
 struct frame_record {
 	const struct function *function;
-	const struct call *call; /* that made it; NULL: the entry */
+	const struct call *call; /* the call that made the frame; NULL: it is the entry's */
 	const struct insn *back;
 	uint32_t slots_at, local_at;
 };
@@ -226,26 +226,26 @@ struct thread {
 	struct run *run;
 	struct block *block;
 	const struct insn *pc;   /* valid while stopped */
-	const struct insn *mark; /* counted up to here */
+	const struct insn *mark; /* instructions before this one are counted */
 	uint64_t count;          /* instructions until mark */
-	uint64_t slice_end;      /* count at which it stops for others */
+	uint64_t slice_end;      /* the value of count at which it stops so that others can run */
 	uint64_t extra_ps;       /* virtual time beyond its instructions */
 	uint64_t spin_count;     /* count at the last clock read */
-	uint64_t spin_ps;        /* what a clock read skips; 0 after a memory access */
+	uint64_t spin_ps;        /* the time that a clock read skips; 0 after a memory access */
 	struct context *context;
 	uint32_t local_at; /* current frame's part of context->local */
 	uint32_t index;    /* in the block */
-	uint32_t wait;     /* mask of lanes, or the barrier */
+	uint32_t wait;     /* the lanes that it waits for, or the barrier */
 	uint8_t state;
-	bool carry;     /* of add.cc and its like */
-	bool did_yield; /* stopped for others, not to wait */
+	bool carry;     /* the carry of add.cc and the like */
+	bool did_yield; /* it stopped to let others run, not to wait */
 };
 
 #define BARRIER_COUNT 16
 
 struct barrier {
 	uint32_t arrived, expected; /* expected 0: all live threads */
-	uint32_t votes;             /* of those arrived, with a true predicate */
+	uint32_t votes;             /* those of the arrived threads whose predicate is true */
 	uint64_t latest_ps;
 };
 
@@ -254,7 +254,7 @@ struct block {
 	uint32_t slot;
 	uint32_t live, thread_count;
 	uint64_t start_ns;  /* virtual, after the launch */
-	uint64_t latest_ps; /* of threads that are done */
+	uint64_t latest_ps; /* the latest end of a thread that is done */
 	uint8_t *shared;
 	struct thread *threads;
 	struct barrier barriers[BARRIER_COUNT];
@@ -263,8 +263,9 @@ struct block {
 struct tlb_entry {
 	uint64_t first, span; /* last - first */
 	uint8_t *host;
-	uint8_t rights; /* 0: empty; 1: load; 2: store and atomic too; 0 with is_host, is_remote */
-	uint8_t host_rights; /* rights, when is_host or is_remote */
+	/* 0: empty; 1: load; 2: store and atomic too; always 0 for is_host and is_remote */
+	uint8_t rights;
+	uint8_t host_rights; /* the same for ranges with is_host or is_remote */
 	bool is_remote;
 };
 
@@ -278,12 +279,12 @@ struct run {
 	const struct sg_ptx_launch *launch;
 	const struct function *function;
 	struct sg_ptx_result *result;
-	struct context *contexts; /* free ones */
-	struct slot_time *slots;  /* heap: free earliest first */
+	struct context *contexts; /* contexts that are free */
+	struct slot_time *slots;  /* a heap; the slot that is free first is at the front */
 	uint32_t slot_count;
 	uint32_t thread_count, shared_bytes, dynamic_shared_at, reserved_shared_at;
 	uint64_t spin_ps;         /* how long the last loop that waited for a clock had to wait */
-	uint32_t grid_barrier[2]; /* its size, its state */
+	uint32_t grid_barrier[2]; /* its size and its state */
 	int outcome;
 };
 

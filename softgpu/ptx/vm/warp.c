@@ -41,7 +41,7 @@ static uint32_t arrived(const struct thread *t)
 	return alive;
 }
 
-/* false: not all there yet. */
+/* Gathers the lanes' operands. Returns false if not all lanes are there yet. */
 static bool gather(struct lanes *l, struct thread *t)
 {
 	struct thread *first = t - (t->index & (LANES - 1));
@@ -59,7 +59,7 @@ static bool gather(struct lanes *l, struct thread *t)
 	return l->mask != 0;
 }
 
-/* c: clamp in bits 0-4, segment mask in bits 8-12. */
+/* c has the clamp in bits 0-4 and the segment mask in bits 8-12. */
 static uint32_t shuffle_source(enum warp_op op, uint32_t lane, uint32_t b, uint32_t c, bool *ret_ok)
 {
 	uint32_t segment = c >> 8 & 31, clamp = c & 31;
@@ -97,7 +97,10 @@ static uint64_t shuffle(struct lanes *l, uint32_t lane, uint64_t *ret_pred)
 
 	source = shuffle_source(op_of(i), lane, (uint32_t)r[i->b], (uint32_t)r[i->c], &ok);
 	*ret_pred = ok;
-	/* A lane that takes no part has no value to give: undefined in PTX, one's own here. */
+	/*
+	 * The value of a lane that takes no part is undefined in PTX. Here the reader gets its own
+	 * value.
+	 */
 	return (uint32_t)l->a[l->mask >> (source & 31) & 1 ? source : lane];
 }
 
@@ -207,7 +210,8 @@ bool sg_ptx_warp_try(struct thread *t)
 		if (!(l.mask >> lane & 1))
 			continue;
 		sg_ptx_thread_advance(q, latest_ps);
-		q->pc = l.insn[lane] + 1; /* counted with what follows: mark stays */
+		/* mark stays, so this instruction is counted with the ones that follow */
+		q->pc = l.insn[lane] + 1;
 		q->state = THREAD_READY;
 	}
 	return true;
