@@ -38,7 +38,7 @@ enum td_order_stage {
 };
 
 struct td_ending {
-	const struct td_supervisor *supervisor; /* NULL: none, or lost */
+	const struct td_supervisor *supervisor; /* NULL: there is none, or its connection is lost */
 	/* the process id of the supervisor that got the order */
 	pid_t pid;
 	enum td_order_stage order;

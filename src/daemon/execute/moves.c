@@ -26,7 +26,10 @@
 #define ROOM_NS (10 * TD_NS_PER_S)
 /* How long closing the gate may take beyond the drain's own deadlines. */
 #define CLOSE_NS (5 * TD_NS_PER_S)
-/* How long the transfer may take: all memory of a GPU, through the host, slowly. */
+/*
+ * How long the transfer may take. The bound is for all memory of a GPU, moved slowly through the
+ * host.
+ */
 #define GO_NS (120 * TD_NS_PER_S)
 
 static struct td_client *source_of(const struct td_node *node, const struct td_act *act)

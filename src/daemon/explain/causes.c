@@ -147,7 +147,9 @@ CONDITION(moved)
 	return f->moves;
 }
 
-/* Only a policy that moves jobs makes a user ask why one does not move. */
+/*
+ * This cause is shown only under a policy that moves jobs, since only then a user expects a move.
+ */
 CONDITION(cannot_move)
 {
 	return *f->unmovable && f->node->policy->needs & TD_HAS(MIGRATION) &&

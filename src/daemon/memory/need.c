@@ -1,4 +1,4 @@
-/* See need.h. */
+/* This file implements need.h. */
 #include "daemon/memory/need.h"
 
 #include <assert.h>

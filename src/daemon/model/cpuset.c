@@ -143,7 +143,9 @@ static const char *reason(int r)
 	}
 }
 
-/* Cuts the part of a daemon before us off. Returns whether there is one. */
+/*
+ * Cuts off the subgroup of an earlier daemon from the path. Returns whether the path ended in it.
+ */
 static bool cut_own(char *own)
 {
 	size_t len = strlen(own), tail = strlen(OWN);
@@ -181,7 +183,10 @@ int td_cpuset_set(
 	snprintf(own, sizeof(own), "%s%s", root, group);
 	if (!*cpuset->own && !*cpus) {
 		cpuset->why[0] = 0;
-		/* Processes of a daemon before us may live on in the part with its CPUs. */
+		/*
+		 * Processes from the time of an earlier daemon may still be in the group of
+		 * besteffort jobs.
+		 */
 		if (cut_own(own))
 			(void)write_file(own, BESTEFFORT, "/cpuset.cpus", "\n");
 		return 0;

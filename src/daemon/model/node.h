@@ -240,7 +240,7 @@ struct td_client {
 		bool valid;
 		uint64_t charged_bytes, overhead_bytes, imported_bytes, next_imported_bytes;
 	} seen;
-	struct td_activity activity; /* of the GPU, measured by its meter */
+	struct td_activity activity; /* its use of the GPU, measured by its meter */
 	bool mps;                    /* it shares the GPU by MPS, as it reports */
 	/* what is known of it in advance, shown to policies (show.c) */
 	struct td_profile profile;
@@ -454,8 +454,8 @@ struct td_node {
 	uint32_t gpu_count, client_count, next_id, next_seq;
 	struct td_nvml_gpu listed[TD_NVML_GPU_MAX]; /* gpus.h */
 	uint32_t listed_count;
-	struct td_list processes, clients, jobs; /* in order of arrival */
-	struct td_list supervisors;              /* in order of arrival: supervisors.h */
+	struct td_list processes, clients, jobs; /* each list is in order of arrival */
+	struct td_list supervisors;              /* in order of arrival (supervisors.h) */
 	/* the id of the process that stopped.c looked at last */
 	uint32_t last_looked;
 	uint64_t answers_looked_ns; /* the last step of stopped.c */
@@ -463,8 +463,9 @@ struct td_node {
 	uint32_t tenant_count;
 	struct td_list acts; /* execute/actions.h: in order of their numbers */
 	uint64_t last_act;   /* the highest number so far; not below that of any order */
-	const struct td_policy *acts_policy;     /* the policy that ordered the pauses */
-	struct td_action actions[TD_ACTION_MAX]; /* of the plan that is being carried out */
+	const struct td_policy *acts_policy; /* the policy that ordered the pauses */
+	/* the actions of the plan that is being carried out */
+	struct td_action actions[TD_ACTION_MAX];
 	/* the number of the last moment alone, on any GPU */
 	uint32_t last_moment;
 	struct td_profiles profiles;

@@ -70,7 +70,7 @@ void td_hangs_gone(struct td_node *node, const struct td_process *process, uint6
 		suspect_all(node, process, "has ended without leaving MPS", now_ns);
 }
 
-/* pid 0: any. */
+/* Returns whether the process is a client of MPS on the GPU. pid 0: whether any process is. */
 static bool has_client(const struct td_node *node, const uint8_t *uuid, pid_t pid)
 {
 	struct td_list *it;
@@ -92,7 +92,10 @@ enum td_xid_of td_hangs_xid_of(
 		return TD_XID_OF_UNKNOWN;
 	if (listed->xid_pid == server || has_client(node, listed->uuid, listed->xid_pid))
 		return TD_XID_OF_MPS;
-	/* It may be the server's, which is looked for a moment after its first client has come. */
+	/*
+	 * The Xid may be the server's: its pid is looked up a moment after its first client has
+	 * come.
+	 */
 	return server || !has_client(node, listed->uuid, 0) ? TD_XID_OF_OTHER : TD_XID_OF_UNKNOWN;
 }
 

@@ -17,8 +17,9 @@ bool td_metering_is_wanted(const struct td_node *node);
 void td_metering_read(const struct td_node *node, struct td_client *client, uint64_t now_ns);
 
 /*
- * The client comes to a GPU by a move. Its program may have been there before: the page still has
- * the time of then, which another client was charged for.
+ * Takes the counters of a client that comes to a GPU by a move as already read. Its program may
+ * have been there before: the page still has the time from then, which was charged to another
+ * client.
  */
 void td_metering_arrive(const struct td_node *node, struct td_client *client);
 

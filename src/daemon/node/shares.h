@@ -1,4 +1,6 @@
-/* Why memory that processes share cannot be opened, for `tandem explain` and events. */
+/*
+ * Texts that say why memory shared by processes cannot be opened, for `tandem explain` and events.
+ */
 #pragma once
 
 #include <stdint.h>

@@ -13,7 +13,7 @@ struct td_cpus {
 	struct td_cpuset cpuset;
 	bool looked;
 	char set[TD_CPUSET_CPUS];  /* the option, as it was looked at last; "": none */
-	char root[TD_CPUSET_CPUS]; /* of the unified hierarchy */
+	char root[TD_CPUSET_CPUS]; /* where the unified hierarchy is mounted */
 };
 
 /* Applies the option to new processes. Call it in each turn. */

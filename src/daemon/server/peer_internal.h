@@ -1,4 +1,4 @@
-/* One connection, for the files that implement the server. */
+/* The struct of one connection, and the functions that the files of the server share. */
 #pragma once
 
 #include "daemon/execute/actions.h"
