@@ -61,10 +61,10 @@ struct td_grpc *td_grpc_open(int fd, bool is_server, const struct td_grpc_events
 /* Closes the connection, and calls closed() for each open call. NULL is allowed. */
 void td_grpc_close(struct td_grpc *grpc);
 
-/* No call is open. */
+/* Returns whether no call is open. */
 bool td_grpc_is_idle(const struct td_grpc *grpc);
 
-/* The events to poll for: POLLIN, POLLOUT or both. */
+/* These return the descriptor, and the events to poll it for: POLLIN, POLLOUT or both. */
 int td_grpc_fd(const struct td_grpc *grpc);
 short td_grpc_events(const struct td_grpc *grpc);
 

@@ -15,8 +15,9 @@
 #include "kubernetes/service.h"
 
 #define RETRY_NS    TD_NS_PER_S
-#define DEADLINE_NS (10 * TD_NS_PER_S) /* of one registration */
-#define LISTEN_NS   (5 * TD_NS_PER_S)  /* a kubelet calls ListAndWatch at once */
+#define DEADLINE_NS (10 * TD_NS_PER_S) /* the time for one registration */
+/* a kubelet calls ListAndWatch at once after a registration */
+#define LISTEN_NS (5 * TD_NS_PER_S)
 
 int td_kubelet_init(
 	struct td_kubelet *kubelet, const char *dir, const char *endpoint, const char *resource)
@@ -116,7 +117,7 @@ static void begin(struct td_kubelet *kubelet, uint64_t now_ns)
 		hang_up(kubelet);
 }
 
-/* Registers again if the list has not been followed for long. */
+/* Registers again if no ListAndWatch has been open for LISTEN_NS. */
 static void check_watched(struct td_kubelet *kubelet, bool is_watched, uint64_t now_ns)
 {
 	if (is_watched || !kubelet->is_registered) {

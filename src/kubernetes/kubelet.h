@@ -1,7 +1,7 @@
 /*
- * Tells the kubelet that the plugin is there: Register over kubelet.sock, again until it succeeds,
- * again after each start of a kubelet, which forgets its plugins, and again when the kubelet does
- * not follow the list of GPUs: a ListAndWatch that ended is not called anew by itself.
+ * Registers the plugin with the kubelet: it calls Register over kubelet.sock until that succeeds,
+ * and again after each start of a kubelet, which forgets its plugins. It also registers again when
+ * no ListAndWatch is open, since the kubelet does not repeat an ended call by itself.
  */
 #pragma once
 
@@ -15,10 +15,11 @@ struct td_kubelet {
 	const char *endpoint, *resource;
 	struct td_grpc *call; /* the registration in progress; NULL: none */
 	bool is_registered, has_answer;
-	uint64_t retry_ns;      /* when to try again */
-	uint64_t unwatched_ns;  /* registered, and since when the list is not followed; 0: it is */
-	uint64_t registrations; /* that succeeded */
-	char why[TD_GRPC_TEXT]; /* the last failure, which is logged once; "": none */
+	uint64_t retry_ns; /* when to try again */
+	/* since when it is registered but no ListAndWatch is open; 0: that is not so */
+	uint64_t unwatched_ns;
+	uint64_t registrations; /* the number of successful registrations */
+	char why[TD_GRPC_TEXT]; /* the last failure, which was logged; "": none */
 };
 
 /* dir is the folder of kubelet.sock. Returns 0, or -ENAMETOOLONG. */
@@ -30,7 +31,7 @@ void td_kubelet_deinit(struct td_kubelet *kubelet);
 void td_kubelet_restarted(struct td_kubelet *kubelet);
 
 /*
- * Goes on. is_watched: a ListAndWatch is open. Returns when it is to be called again at the latest;
- * UINT64_MAX: when that changes.
+ * Makes progress. is_watched: a ListAndWatch is open. Returns when to call it again at the latest;
+ * UINT64_MAX: when is_watched changes.
  */
 uint64_t td_kubelet_turn(struct td_kubelet *kubelet, bool is_watched, uint64_t now_ns);

@@ -50,9 +50,9 @@ struct plugin {
 	struct td_node_gpus gpus;
 	struct td_service service;
 	struct td_kubelet kubelet;
-	struct td_grpc *connection[CONNECTIONS]; /* NULL: a free place */
-	uint32_t next_place;                     /* where find_place() goes on */
-	int listener, inotify, signals;          /* listener -1: the socket has to be made */
+	struct td_grpc *connection[CONNECTIONS]; /* NULL: a free entry */
+	uint32_t next_place;                     /* the entry at which find_place() begins */
+	int listener, inotify, signals;          /* listener -1: the socket must be made */
 	uint64_t ask_ns;                         /* when to ask the daemon again */
 };
 
@@ -101,8 +101,9 @@ static int begin(struct plugin *plugin)
 }
 
 /*
- * Returns a place that is free, or that of a peer without an open call, which is disconnected; in
- * turn, so that who came last goes last. CONNECTIONS: there is none.
+ * Returns a free entry of connection[]. If there is none, disconnects a peer without an open call
+ * and returns its entry; the search begins behind the last result, so the newest peer comes last.
+ * Returns CONNECTIONS if all peers have open calls.
  */
 static uint32_t find_place(struct plugin *plugin)
 {

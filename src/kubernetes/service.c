@@ -79,7 +79,9 @@ static void send_list(const struct td_service *service, struct td_grpc_call *cal
 				return;
 		}
 	}
-	/* The kubelet calls again once the plugin has registered again: see kubelet.h. */
+	/*
+	 * The kubelet calls ListAndWatch again after the plugin has registered again (kubelet.h).
+	 */
 	td_grpc_end(call, TD_GRPC_RESOURCE_EXHAUSTED, "no memory, or the lists are not read");
 }
 
@@ -91,7 +93,10 @@ static void watch(struct td_service *service, struct td_grpc_call *call)
 	while (i < TD_SERVICE_WATCHERS && watcher[i])
 		i++;
 	if (i == TD_SERVICE_WATCHERS) {
-		/* The kubelet has one: the oldest call is of a peer that does not need it. */
+		/*
+		 * The kubelet needs only one call, so the oldest one belongs to a peer that does
+		 * not need it.
+		 */
 		td_grpc_end(watcher[0], TD_GRPC_RESOURCE_EXHAUSTED, "others watch since");
 		memmove(watcher, watcher + 1, --i * sizeof(*watcher));
 	}
@@ -256,7 +261,10 @@ static void fill(const struct td_service *service, struct container *c)
 		service->socket_name);
 	for (uint32_t at = 0; (name = td_grant_variable(&c->grant, at, value)); at++)
 		strcpy(add_variable(c, name), value);
-	/* An image may ask NVIDIA's runtime for all GPUs: with CDI it is told to add none. */
+	/*
+	 * A container's image may ask NVIDIA's runtime for all GPUs. With CDI, "void" tells it to
+	 * add none.
+	 */
 	if (service->cdi)
 		strcpy(add_variable(c, "NVIDIA_VISIBLE_DEVICES"), "void");
 	if (service->cdi)

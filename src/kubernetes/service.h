@@ -38,10 +38,10 @@ void td_service_called(
 	void *arg, struct td_grpc_call *call, const char *path, const uint8_t *message, size_t len);
 void td_service_closed(void *arg, struct td_grpc_call *call);
 
-/* A call of ListAndWatch is open. */
+/* Returns whether a call of ListAndWatch is open. */
 bool td_service_is_watched(const struct td_service *service);
 
-/* The GPUs have changed: all who watch are told. */
+/* Sends the list to all open calls of ListAndWatch, since the GPUs have changed. */
 void td_service_tell(struct td_service *service);
 
 /*

@@ -47,9 +47,7 @@ struct td_grant {
 	 */
 	uint32_t candidate_count;
 	char candidates[TD_SLICES_GPUS][TD_UUID_TEXT];
-	/*
-	 * k8s.GPU.SLICE.HUNDREDTHS: no other container on this node has this name at this time.
-	 */
+	/* The name of its job, k8s.GPU.SLICE.HUNDREDTHS. It is unique on the node at any time. */
 	char job[TD_UUID_TEXT + 8];
 };
 
