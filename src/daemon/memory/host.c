@@ -38,7 +38,7 @@ static uint64_t uses(const struct td_process *process)
 {
 	uint64_t host_bytes, most = demanded(process, &host_bytes);
 
-	/* Memory that the driver pages is not in an arena of tandem's. */
+	/* Only the swap backend keeps memory in an arena on the host; the driver pages its own. */
 	if (process->backend != TD_BACKEND_SWAP)
 		return 0;
 	/*

@@ -163,7 +163,7 @@ static void check_client(const struct td_client *client)
 {
 	check_holding(&client->device);
 	check_holding(&client->total);
-	/* Both holdings are told with the same number. */
+	/* Each GRANT tells both bounds under one number. */
 	assert(client->device.seq == client->total.seq);
 	assert(client->device.acked == client->total.acked);
 	assert(client->total.used == client->demanded_bytes + client->paged_bytes);

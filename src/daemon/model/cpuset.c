@@ -160,7 +160,9 @@ static int divide(char *own, pid_t self)
 {
 	int r;
 
-	/* A daemon that is started in the group of one before it (DelegateSubgroup=). */
+	/*
+	 * The daemon may have been started in the subgroup of an earlier one (DelegateSubgroup=).
+	 */
 	(void)cut_own(own);
 	r = check_controller(own);
 	if (!r)

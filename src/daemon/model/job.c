@@ -256,8 +256,8 @@ static void line_up(struct td_node *node, struct td_job *job)
 }
 
 /*
- * The client states when its job arrived. That concerns only its user's own jobs; a time in the
- * future is not accepted.
+ * Sets the time of arrival that the client states. It affects only the order of its own user's
+ * jobs. A time in the future is not accepted.
  */
 static void arrive(struct td_node *node, struct td_job *job, uint64_t said_ns, uint64_t now_ns)
 {

@@ -458,10 +458,10 @@ struct td_node {
 	struct td_list supervisors;              /* in order of arrival (supervisors.h) */
 	/* the id of the process that stopped.c looked at last */
 	uint32_t last_looked;
-	uint64_t answers_looked_ns; /* the last step of stopped.c */
+	uint64_t answers_looked_ns; /* when stopped.c looked last for missing acknowledgements */
 	struct td_list tenants;
 	uint32_t tenant_count;
-	struct td_list acts; /* execute/actions.h: in order of their numbers */
+	struct td_list acts; /* in order of their numbers (execute/actions.h) */
 	uint64_t last_act;   /* the highest number so far; not below that of any order */
 	const struct td_policy *acts_policy; /* the policy that ordered the pauses */
 	/* the actions of the plan that is being carried out */

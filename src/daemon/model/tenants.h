@@ -15,7 +15,7 @@
 struct td_job;
 struct td_node;
 
-/* Sums over protected jobs. */
+/* The GPUs (in millionths) and the number of protected jobs, added up. */
 struct td_usage {
 	uint64_t gpus_ppm;
 	uint32_t jobs;

@@ -43,7 +43,7 @@ static int shares(struct td_node *node, struct td_process *process, const struct
 	process->shares.handles = msg->handles;
 	process->shares.open = msg->open;
 	process->shares.was_told |= first;
-	/* A newer library may know more reasons. */
+	/* A newer library may send reasons that this daemon does not know. */
 	process->shares.unreachable =
 		msg->unreachable < TD_UNREACHABLE_N ? msg->unreachable : TD_UNREACHABLE_FAILED;
 	if (first)

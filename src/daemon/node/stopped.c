@@ -118,7 +118,7 @@ static void take_back(struct td_node *node, struct td_client *client)
 	td_holding_take_back(&client->device, claim.device_bytes);
 	td_holding_take_back(&client->total, claim.all_bytes);
 	td_quota_gather(node);
-	/* The stopped state of the account ends when the process acknowledges this message. */
+	/* When the process acknowledges this message, lift() removes the ceiling. */
 	td_node_tell(node, client, client->device.told);
 }
 
@@ -253,7 +253,7 @@ static uint64_t note_debt(struct td_client *client, uint64_t elapsed_ns)
 		client->owes_ns = 0;
 		return 0;
 	}
-	/* The client has acknowledged another GRANT since then. */
+	/* The client has acknowledged another GRANT since, so its time begins anew. */
 	if (!client->owes_ns || client->device.acked != client->owes_since_seq)
 		client->owes_ns = 1;
 	else if (client->process->phase != TD_PHASE_DRAINING)

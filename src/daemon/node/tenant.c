@@ -68,7 +68,7 @@ static uint64_t charge_ppm(const struct td_node *node, const struct td_job *job,
 	if (!is_protected(settings))
 		return 0;
 	for (uint32_t i = 0; job && i < node->gpu_count; i++) {
-		if (!job->on[i].clients) /* as of the last step */
+		if (!job->on[i].clients) /* no process of it used that GPU in the last step */
 			continue;
 		ppm += part_ppm(settings,
 			td_options_capacity(&node->options, node->gpus[i].total_bytes),
