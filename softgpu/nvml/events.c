@@ -1,6 +1,6 @@
 /*
- * Events: the server reports Xids to every process that has initialised NVML. An event set keeps a
- * bounded number that nobody has fetched.
+ * Event sets. The server reports Xids to every process that has initialised NVML. A set keeps a
+ * bounded number of events until the program fetches them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static bool is_live(nvmlEventSet_t set)
 	return false;
 }
 
-/* The oldest goes when there are too many. */
+/* Adds an event to a set. If the set is full, its oldest event is dropped. */
 static void put(struct nvmlEventSet_st *set, const nvmlEventData_t *event)
 {
 	set->events[(set->first + set->count) % KEPT] = *event;

@@ -19,7 +19,7 @@ API nvmlReturn_t nvmlGpmQueryDeviceSupport(nvmlDevice_t device, nvmlGpmSupport_t
 
 	if (!r && ret->version != NVML_GPM_SUPPORT_VERSION)
 		r = NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-	/* Hopper and later have it. */
+	/* Only GPUs of the Hopper generation and later support GPM. */
 	if (!r)
 		ret->isSupportedDevice = device->info.compute_major >= 9;
 	return r;

@@ -22,7 +22,10 @@
 /* The bound is above the number of processes that the server lists. */
 #define PROCESSES_MAX 512
 #define PPM_PER_CENT  10000u
-/* Two times of one sample differ by less, and those of two samples by more. */
+/*
+ * The slack in comparing times of samples: within one sample they differ by less than this, between
+ * samples by more.
+ */
 #define SAMPLE_SLACK_US 10000u
 
 API const char *nvmlErrorString(nvmlReturn_t result);
@@ -166,7 +169,10 @@ static int put_text(char *buf, unsigned len, const char *text)
 	return NVML_SUCCESS;
 }
 
-/* Begins with a number, for those who read one, and says that it is no NVIDIA driver. */
+/*
+ * Returns a version that begins with a number, for programs that parse one, and says that it is not
+ * NVIDIA's driver.
+ */
 API nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned len)
 {
 	return put_text(version, len, TANDEM_VERSION "-softgpu");
@@ -598,7 +604,7 @@ API nvmlReturn_t nvmlDeviceGetMPSComputeRunningProcesses_v3(
 
 /* -- what nvidia-smi shows besides -- */
 
-/* P0 while it runs at its highest clock, P8 when idle. */
+/* The state is P0 while the GPU runs at its highest clock, and P8 when it is idle. */
 API nvmlReturn_t nvmlDeviceGetPerformanceState(nvmlDevice_t device, int *ret)
 {
 	struct sg_gpu_state state;

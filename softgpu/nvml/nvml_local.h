@@ -19,7 +19,10 @@ struct nvmlDevice_st {
 };
 
 /* -- nvml.c -- */
-/* NVML_SUCCESS, or what a call must return: not initialised, out is NULL, no such device. */
+/*
+ * Checks the parameters of a call. Returns NVML_SUCCESS, or the error for: not initialised, out is
+ * NULL, no such device.
+ */
 int sg_nvml_check(nvmlDevice_t device, const void *out);
 int sg_nvml_ready(void);
 /* The server's answer about a device to a request without arguments. */

@@ -42,7 +42,10 @@ struct sg_ptx_function {
 	uint32_t local_bytes;  /* per thread, without callees */
 	uint32_t registers;    /* 32-bit ones; an estimate from live ranges, for occupancy */
 	uint32_t max_threads;  /* of a block: .maxntid or .reqntid, else SG_PTX_MAX_THREADS */
-	/* NULL, or why it cannot run: "line 42: opcode \"wgmma.mma_async\" is not supported". */
+	/*
+	 * NULL, or the reason why it cannot run, such as "line 42: opcode \"wgmma.mma_async\" is
+	 * not supported".
+	 */
 	const char *refusal;
 };
 
@@ -72,12 +75,15 @@ uint32_t sg_ptx_module_target(const struct sg_ptx_module *m); /* sm_75: 75 */
 bool sg_ptx_module_fits(const struct sg_ptx_module *m, uint32_t sm);
 uint32_t sg_ptx_module_version(const struct sg_ptx_module *m); /* 8.4: 84 */
 
-/* Entry functions in the order of the text. NULL: no such one. Lives as long as the module. */
+/*
+ * Returns an entry function, in the order of the text; NULL if there is no such one. It lives as
+ * long as the module.
+ */
 const struct sg_ptx_function *sg_ptx_module_function(const struct sg_ptx_module *m, size_t index);
 const struct sg_ptx_function *sg_ptx_module_find_function(
 	const struct sg_ptx_module *m, const char *name);
 
-/* Variables in device memory. NULL: no such one. */
+/* Returns a variable in device memory; NULL if there is no such one. */
 const struct sg_ptx_variable *sg_ptx_module_variable(const struct sg_ptx_module *m, size_t index);
 
 /* Returns the index of the variable, or -1 if there is none. */
@@ -91,10 +97,12 @@ void sg_ptx_module_initial(const struct sg_ptx_module *m, size_t index, void *re
 
 enum sg_ptx_access { SG_PTX_LOAD, SG_PTX_STORE, SG_PTX_ATOMIC };
 
-/* Device addresses [first, last] are host memory at `host` until the launch ends. */
+/*
+ * A range of device addresses, [first, last]: they are host memory at `host` until the launch ends.
+ */
 struct sg_ptx_range {
 	uint64_t first, last;
-	void *host;   /* of first; aligned as first is, to 16 at least */
+	void *host;   /* the address of first; as aligned as first is, at least to 16 */
 	bool is_host; /* it is pinned host memory, so each access calls host_sync first */
 	/*
 	 * it is accessed across the link and is not host memory: its bytes count in
@@ -143,7 +151,8 @@ struct sg_ptx_time {
 };
 
 /*
- * Receives printf()'s output, whole calls at a time, not NUL-terminated. write NULL: printf fails.
+ * Receives the output of printf(), one whole call at a time, without a NUL. If write is NULL,
+ * printf fails.
  */
 struct sg_ptx_output {
 	void *arg;

@@ -41,7 +41,9 @@ static struct sg_server_context *context_at(struct td_list *it)
 	return td_container_of(it, struct sg_server_context, link);
 }
 
-/* Bytes that leave. Managed pages go to the host. */
+/*
+ * Moves a process's memory off the GPU. Returns the bytes that left. Managed pages go to the host.
+ */
 static uint64_t suspend(struct sg_peer_state *client)
 {
 	struct td_moves moves = {0};

@@ -58,7 +58,7 @@ struct sg_server_op {
 	struct td_kernel_paging paging;
 };
 
-/* NVML's utilisation covers a window between 1/6 s and 1 s, by its own documentation. */
+/* The window of the utilisation. NVML's is between 1/6 s and 1 s, by its documentation. */
 #define SG_LOAD_WINDOW_NS 200000000u
 
 /* -- fault.c -- */

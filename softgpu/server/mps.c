@@ -19,7 +19,10 @@
 #include "softgpu/server/internal.h"
 
 #define PPM 1000000u
-/* NVIDIA's documentation of MPS, "Client-server connection limits", since Volta. */
+/*
+ * The most contexts per GPU, since Volta: NVIDIA's documentation of MPS, "Client-server connection
+ * limits".
+ */
 #define CONTEXTS_PER_GPU 48u
 
 struct sg_mps {
@@ -114,7 +117,7 @@ static int serve(struct sg_server *server, struct sg_peer_state *client, const s
 	return SG_OK;
 }
 
-/* A client's own share can only be smaller than what the MPS server gives. */
+/* Lets a client join. Its own share can only be smaller than what the MPS server gives. */
 static int join(struct sg_server *server, struct sg_peer_state *client, const struct sg_msg *msg,
 	struct sg_msg *reply)
 {
@@ -149,7 +152,7 @@ static int set_share(struct sg_server *server, const struct sg_msg *msg)
 	return SG_OK;
 }
 
-/* A client's own limit can only be smaller than what it has from its server. */
+/* Lowers a limit. A client's own limit can only be smaller than its server's. */
 static void narrow(uint64_t *limit, uint64_t bytes)
 {
 	if (bytes && (!*limit || bytes < *limit))
@@ -328,7 +331,7 @@ void sg_mps_client_leaves(struct sg_server *server, const struct sg_peer_state *
 		hang(server, client->mps);
 }
 
-/* Faults are over on GPUs whose fault nobody has to leave for any more. */
+/* Ends the fault of GPUs once all clients that were affected have left. */
 static void recover(const struct sg_server *server, struct sg_mps *mps)
 {
 	uint64_t affected = 0;

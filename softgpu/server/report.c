@@ -24,7 +24,7 @@ void sg_gpu_state_fill(const struct sg_gpu *gpu, struct sg_gpu_state *ret)
 
 	memset(ret, 0, sizeof(*ret));
 	ret->utilisation_ppm = gpu->load.utilisation_ppm;
-	/* Both directions at once are no more than all of the time. */
+	/* Copies in both directions at once count as at most all of the time. */
 	ret->link_ppm = link_ppm < PPM ? link_ppm : PPM;
 	ret->clock_mhz = td_load_clock_mhz(&gpu->load);
 	ret->temperature_celsius = td_load_temperature_celsius(&gpu->load);
@@ -62,8 +62,8 @@ void sg_gpu_info_fill(const struct sg_gpu *gpu, struct sg_gpu_info *info)
 	info->shared_per_block_bytes = spec->block_shared_bytes;
 	info->registers_per_sm = spec->sm_registers;
 	/*
-	 * One thread alone issues one instruction in so many clocks; four is the pipeline's depth
-	 * on recent chips.
+	 * One thread alone issues one instruction in four clocks, the depth of the pipeline on
+	 * recent chips.
 	 */
 	info->instr_ps = 4000000u / spec->clock_mhz;
 	info->instr_per_s = td_gpu_spec_instr_per_us(spec) * 1000000u;

@@ -240,7 +240,7 @@ static void run_loop(void)
 	}
 }
 
-/* Private to this user: whoever can write here owns the GPU. */
+/* Makes the directory, private to this user: a user who can write there controls the GPU. */
 static int make_dir(const char *dir)
 {
 	struct stat st;

@@ -1,4 +1,7 @@
-/* Packets to model and back; see server.h. Status text is in status.c. */
+/*
+ * Translates packets to calls of the model, and its results to packets; see server.h. Status text
+ * is in status.c.
+ */
 #include "softgpu/server/server.h"
 
 #include <errno.h>
@@ -306,7 +309,10 @@ static int memory_release(struct sg_peer_state *client, const struct sg_msg *msg
 	return SG_OK;
 }
 
-/* Shares all or nothing. Memory that is given back for a moment cannot go to others meanwhile. */
+/*
+ * Shares the memory as a whole or not at all. Memory that is given back for a moment cannot go to
+ * others meanwhile.
+ */
 static int memory_share(
 	struct sg_server *server, struct sg_peer_state *client, const struct sg_msg *msg)
 {

@@ -29,7 +29,7 @@
 #define SG_LATE_MAX_NS 200000u
 #define SG_NAME_MAX    64
 #define SG_GPU_MAX     64
-/* Page runs carried by one TOUCH message. */
+/* The most page runs in one TOUCH message. */
 #define SG_TOUCH_MAX 64
 
 enum sg_msg_type {

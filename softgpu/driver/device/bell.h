@@ -21,7 +21,10 @@ struct sg_bell {
 	_Atomic uint32_t waiters;
 };
 
-/* The lock is held. Returns with it held; perhaps without a reason, so look again. */
+/*
+ * Waits for a ring. The lock must be held, and is held on return. It may return without a reason,
+ * so the caller checks again.
+ */
 void sg_bell_wait(struct sg_bell *bell, pthread_mutex_t *lock);
 
 /* The same, but returns false when the monotonic clock reaches until_ns. */

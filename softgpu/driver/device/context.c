@@ -140,8 +140,8 @@ static bool is_busy(const struct CUctx_st *context)
 }
 
 /*
- * A ticket for each stream stands for the work that was submitted before a moment. Of more streams
- * than there is room for, all is waited for, whenever it was submitted.
+ * A snapshot of the work that was submitted before a moment: a ticket for each stream. For streams
+ * beyond SNAPSHOT_MAX all work is waited for.
  */
 #define SNAPSHOT_MAX 64
 struct snapshot {

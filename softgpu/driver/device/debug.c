@@ -139,7 +139,7 @@ static int set_coredump(const char *call, int attribute, const void *value, cons
 	return CUDA_SUCCESS;
 }
 
-/* A context has the attributes of the process here. */
+/* A context's attributes are those of the process here. */
 API CUresult cuCoredumpGetAttribute(int attribute, void *value, size_t *size)
 {
 	struct CUctx_st *context;

@@ -1,4 +1,4 @@
-/* This process as a client of an MPS server. Without one, these calls say "no" or "all". */
+/* This process as a client of an MPS server. Without one, these calls return "no" or "all". */
 #pragma once
 
 #include <stdbool.h>
@@ -23,11 +23,11 @@ bool sg_mps_has_gpu(uint32_t gpu);
 /* Returns how many SMs the device seems to have. Call after the devices were chosen. */
 uint32_t sg_mps_sm_count(uint32_t device);
 /*
- * The SMs of a new context on the device, which asks for so many; 0: for no number. Environment and
- * server can have allowed fewer.
+ * Returns the SMs of a new context on the device, which asks for `asked`; 0: for no number. The
+ * environment and the server may allow fewer.
  */
 uint32_t sg_mps_context_sms(uint32_t device, uint32_t asked);
-/* The SMs in ppm of the device's, as the server takes them. */
+/* Converts a number of SMs to ppm of the device's, which the server takes. */
 uint32_t sg_mps_ppm(uint32_t device, uint32_t sms);
 /* The CUresult for an error of SG_CONTEXT_NEW. */
 int sg_mps_result(uint32_t error);

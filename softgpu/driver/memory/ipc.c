@@ -43,8 +43,8 @@ struct handle {
 	uint32_t mps; /* the MPS server of the exporting process, 0: none */
 	uint64_t inode, offset, bytes;
 	/*
-	 * of memory handles only: the export's word, and the id it has while the memory is
-	 * allocated
+	 * Only for memory handles: the export's word, and the id in it while the memory is
+	 * allocated.
 	 */
 	int32_t words_fd;
 	uint32_t word;

@@ -18,8 +18,9 @@
 #define STACK_BYTES ((size_t)64 << 10)
 
 /*
- * Pages to be unmapped. `retired`: freed while a kernel or copy was running. It may still hold
- * pointers into them, and on a GPU it would merely read garbage. `later`: handed to the thread.
+ * Pages to be unmapped. `retired` has pages that were freed while a kernel or copy ran, which may
+ * still access them (on a real GPU it would only read garbage). `later` has pages that were handed
+ * to the thread.
  */
 struct retired {
 	struct retired *next;

@@ -111,7 +111,7 @@ static int get_device(CUstream handle, CUdevice *device, bool ptsz)
 SG_BOTH(cuStreamGetDevice, (CUstream stream, CUdevice *device), get_device(stream, device, false),
 	get_device(stream, device, true))
 
-/* The second result is the stream's green context. There are none. */
+/* The second result is the stream's green context. softgpu has none. */
 static int get_context(CUstream handle, CUcontext *context, void **green, bool ptsz)
 {
 	struct CUstream_st *stream;

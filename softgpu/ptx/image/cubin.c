@@ -45,7 +45,7 @@ static bool read_tables(const uint8_t *image, size_t len, struct tables *ret)
 		return false;
 	names = read_le(image + at + index * SECTION_BYTES + 24, 8);
 	bytes = read_le(image + at + index * SECTION_BYTES + 32, 8);
-	/* Names end with a NUL, so that any of them may be given away. */
+	/* The table of names must end with a NUL, so that each name is a C string. */
 	if (!bytes || !lies_within(names, bytes, len) || image[names + bytes - 1])
 		return false;
 	*ret = (struct tables){image + at, count, (const char *)image + names, bytes};

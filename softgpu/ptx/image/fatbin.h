@@ -18,7 +18,7 @@ enum sg_fatbin_outcome {
 #define SG_FATBIN_WRAPPER_MAGIC 0x466243b1u
 #define SG_FATBIN_MAGIC         0xBA55ED50u
 
-/* A text is at most so long when it is unpacked. */
+/* The most bytes of a text after decompression. */
 #define SG_FATBIN_MAX_TEXT (256u << 20)
 
 /* The argument of __cudaRegisterFatBinary. */

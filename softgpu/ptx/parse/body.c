@@ -1,4 +1,4 @@
-/* Function bodies: declarations, labels, guards, statements and their operands. */
+/* Parses function bodies: declarations, labels, guards, statements and their operands. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -67,7 +67,7 @@ static const struct {
 	{"%globaltimer_hi", CONTROL_TIMER_HI},
 };
 
-/* WARP_SZ, %tid.x, %clock64, ...; false: not one. */
+/* Finds a special name such as WARP_SZ, %tid.x or %clock64. Returns false if it is not one. */
 static bool find_special(struct parser *p, struct operand *o)
 {
 	if (sg_ptx_text_is(o->at, o->len, "WARP_SZ")) {
@@ -94,7 +94,7 @@ static bool find_special(struct parser *p, struct operand *o)
 	return false;
 }
 
-/* %r12 of .reg %r<18>: the family, and the number in it. */
+/* Finds the family of a register and the number in it: %r12 belongs to .reg %r<18>. */
 static const struct symbol *find_family(
 	const struct parser *p, const struct operand *o, uint32_t *ret_number)
 {
@@ -292,7 +292,7 @@ bool sg_ptx_parse_operand(struct parser *p, struct operand *o)
 	return !p->failed;
 }
 
-/* Declarations within bodies. */
+/* Parses a declaration of registers within a body. */
 static void declare_registers(struct parser *p)
 {
 	const struct token *t = &p->lex.now;
@@ -348,7 +348,10 @@ static void declare_memory(struct parser *p, enum symbol_kind kind)
 	sg_ptx_expect(p, ';');
 }
 
-/* An entry's own shared memory begins after the module's; a device function's is the module's. */
+/*
+ * Declares shared memory. An entry's own begins behind the module's; a device function's is part of
+ * the module's.
+ */
 static void declare_shared(struct parser *p)
 {
 	bool is_entry = p->b.f->is_entry;
@@ -379,7 +382,10 @@ static void skip_to_semicolon(struct parser *p)
 	sg_ptx_expect(p, ';');
 }
 
-/* .loc 1 20 5 [, function_name $L__info_string0, inlined_at 1 30 2]: to the end of its line. */
+/*
+ * Skips to the end of a line such as .loc 1 20 5 [, function_name $L__info_string0, inlined_at 1 30
+ * 2].
+ */
 static void skip_line(struct parser *p)
 {
 	uint32_t line = p->lex.now.line;
@@ -459,7 +465,7 @@ static void parse_instruction(struct parser *p)
 		sg_ptx_note_plainness(p, &s);
 }
 
-/* A guarded branch is one instruction: the guard becomes it. */
+/* Turns a guarded branch into one instruction, which takes the guard's place. */
 static void guard_branch(struct parser *p, uint32_t at, bool negated, uint32_t plain_from)
 {
 	struct fixup *fixup = &p->b.fixups[p->b.fixup_count - 1];
@@ -472,7 +478,9 @@ static void guard_branch(struct parser *p, uint32_t at, bool negated, uint32_t p
 		      : sg_ptx_control_op(negated ? CONTROL_BRANCH_IF_NOT : CONTROL_BRANCH_IF);
 }
 
-/* @%p or @!%p: one guard over all that the statement becomes. */
+/*
+ * Parses a statement with a guard, @%p or @!%p. One guard covers all instructions of the statement.
+ */
 static void parse_guarded(struct parser *p)
 {
 	bool negated = sg_ptx_accept(p, '!');
@@ -513,8 +521,8 @@ static void define_label(struct parser *p, const struct token *name)
 }
 
 /*
- * L: .branchtargets A, B; names a table for brx.idx, L: .callprototype ...; a call's form, which
- * its arguments show.
+ * Parses what may follow a label: L: .branchtargets A, B; is a table for brx.idx. L: .callprototype
+ * ...; is the form of a call, which is skipped, since the call's arguments show it.
  */
 static void parse_labelled(struct parser *p, const struct token *name)
 {
@@ -533,7 +541,7 @@ static void parse_labelled(struct parser *p, const struct token *name)
 	}
 }
 
-/* A name: a label when a colon follows, else an opcode. */
+/* Parses a statement that begins with a name: a label if a colon follows, else an opcode. */
 static void parse_named(struct parser *p)
 {
 	struct lexer ahead = p->lex;

@@ -1,6 +1,6 @@
 /*
- * A function under construction: slots of its frame, instructions, jumps to labels that come later.
- * sg_ptx_build_end resolves those and hands the arrays to the function.
+ * Builds a function: the slots of its frame, its instructions, and jumps to labels that come later.
+ * sg_ptx_build_end() resolves those jumps and hands the arrays to the function.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -361,7 +361,10 @@ static uint32_t estimate_registers(struct parser *p)
 		sg_ptx_fail_memory(p);
 		return 0;
 	}
-	/* Quadratic in loops times registers: beyond this size the estimate is cruder. */
+	/*
+	 * The exact estimate takes time in the product of loops and registers; beyond this size a
+	 * cruder one is used.
+	 */
 	if ((uint64_t)b->fixup_count * b->f->slot_count < 1u << 24)
 		stretch_lives(b);
 	for (uint32_t s = SLOT_FIRST; s < b->f->slot_count; s++) {

@@ -1,4 +1,7 @@
-/* Statements to instructions: finds the opcode's decoder, and what all decoders share. */
+/*
+ * Translates statements to instructions: finds the opcode's decoder. Also has the functions that
+ * all decoders share.
+ */
 #include "ptx/parse/parse.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Arithmetic, bits and floating point. */
+/* Decodes arithmetic, operations on bits, and floating point. */
 #include "ptx/parse/parse.h"
 
 static bool is_float(enum ptx_type type)
@@ -37,7 +37,7 @@ static struct insn *emit(struct parser *p, struct statement *s, op_fn fn, enum p
 	return sg_ptx_emit(p, fn, d, slots[0], slots[1], slots[2]);
 }
 
-/* Saturation is an instruction of its own. */
+/* Emits a float operation. Saturation is emitted as an instruction of its own. */
 static void emit_float(struct parser *p, struct statement *s, enum float_op op, enum ptx_type type,
 	uint32_t sources)
 {
@@ -90,7 +90,7 @@ static void decode_carry(struct parser *p, struct statement *s, int op)
 	emit_carry(p, s, (enum carry_op)op, type, s->len == 4);
 }
 
-/* Opcodes of both kinds. */
+/* Opcodes that exist for both integers and floats. */
 enum both { ADD, SUB, DIV, ABS, NEG, MIN, MAX, BOTH_N };
 
 static void decode_both(struct parser *p, struct statement *s, int arg)
@@ -243,7 +243,7 @@ static void decode_shf(struct parser *p, struct statement *s, int arg)
 	emit(p, s, right != left && wrap != clamp ? sg_ptx_bit_op(op, type) : NULL, type, type, 3);
 }
 
-/* Four sources: the last goes to the immediate. */
+/* Decodes an instruction with four sources; the last one goes into the immediate. */
 static void decode_four(struct parser *p, struct statement *s, int op)
 {
 	enum ptx_type type = sg_ptx_take_type(s);

@@ -33,7 +33,7 @@ static void emit_barrier(struct parser *p, const struct operand *o, enum async_o
 		i->imm.u = (uint32_t)offset | (uint64_t)flag << 32;
 }
 
-/* [to], [from] of a copy: slots and offsets. */
+/* Emits a copy with the slots and offsets of its operands [to], [from]. */
 static struct insn *emit_copy(struct parser *p, const struct statement *s, enum async_op op,
 	uint32_t d, uint32_t c, uint32_t bytes)
 {
@@ -143,7 +143,7 @@ static void decode_cp(struct parser *p, struct statement *s, int arg)
 	}
 }
 
-/* [state | _,] [barrier] [, count or bytes] */
+/* Decodes the operands [state | _,] [barrier] [, count or bytes]. */
 static void decode_arrive(struct parser *p, struct statement *s, bool drops)
 {
 	bool expects = sg_ptx_take(s, "expect_tx");

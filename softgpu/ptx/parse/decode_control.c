@@ -1,4 +1,6 @@
-/* Branches, calls, barriers, warp operations, and what ends or delays a thread. */
+/*
+ * Decodes branches, calls, barriers, warp operations, and instructions that end or delay a thread.
+ */
 #include <stdlib.h>
 
 #include "ptx/parse/parse.h"
@@ -321,7 +323,7 @@ static void parse_arguments(
 	sg_ptx_expect(p, ')');
 }
 
-/* A function, or NULL and the slot of its address. */
+/* Parses the callee: returns a function, or NULL if the call is through an address in a slot. */
 static struct function *parse_callee(struct parser *p, struct statement *s, uint32_t *ret_slot)
 {
 	struct operand o;
@@ -357,7 +359,7 @@ static void emit_call(struct parser *p, struct call *call, uint32_t slot)
 	struct function *f = p->b.f;
 	struct insn *i;
 
-	/* A failed assert() calls this function, which nvcc declares and nobody defines. */
+	/* A failed assert() calls this function, which nvcc declares and no module defines. */
 	if (call->callee && !strcmp(call->callee->name, "__assertfail")) {
 		free(call);
 		sg_ptx_emit(p, sg_ptx_control_op(CONTROL_ASSERT), 0, 0, 0, 0);

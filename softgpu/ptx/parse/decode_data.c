@@ -429,7 +429,7 @@ static bool is_vector_of(const struct operand *o, unsigned count)
 			 : o->kind != OPERAND_VECTOR;
 }
 
-/* A vector is one atomic for each of its elements, as PTX has it. */
+/* Decodes atom and red. PTX defines a vector as one atomic operation for each of its elements. */
 static void decode_atomic(struct parser *p, struct statement *s, int is_red)
 {
 	unsigned vector = take_vector(s);
@@ -463,7 +463,10 @@ static void decode_atomic(struct parser *p, struct statement *s, int is_red)
 		sg_ptx_unsupported(p, s);
 		return;
 	}
-	/* A register may be value and result: results are copied when all are there. */
+	/*
+	 * A register may be both a value and a result, so the results are copied after all of them
+	 * are there.
+	 */
 	if (!is_red)
 		d = vector > 1 ? sg_ptx_new_slots(p, vector, T_NONE)
 			       : sg_ptx_target(p, &s->operands[0], type);
@@ -476,7 +479,7 @@ static void decode_atomic(struct parser *p, struct statement *s, int is_red)
 		sg_ptx_emit(p, sg_ptx_move_op(MOVE_COPY), s->operands[0].slots[n], d + n, 0, 0);
 }
 
-/* Policies are for caches, which are not here. */
+/* Decodes the creation of a cache policy, which has no effect here: no cache is modelled. */
 static void decode_policy(struct parser *p, struct statement *s, int arg)
 {
 	(void)arg;
@@ -490,7 +493,7 @@ static void decode_policy(struct parser *p, struct statement *s, int arg)
 		SLOT_ZERO, 0, 0);
 }
 
-/* Hints without effect here. */
+/* Decodes prefetch hints, which have no effect here. */
 static void decode_prefetch(struct parser *p, struct statement *s, int arg)
 {
 	bool constant;

@@ -8,7 +8,7 @@
 
 #define MAX_BODY 32u
 
-/* Instructions of the form d = f(a, b, c), and nanosleep. */
+/* Returns whether the instruction has the form d = f(a, b, c), or is nanosleep. */
 static bool is_plain(const struct statement *s)
 {
 	static const char *const names[] = {"add", "sub", "mul", "mov", "setp", "selp", "cvt",

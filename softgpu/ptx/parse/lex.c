@@ -78,7 +78,7 @@ static int digit_of(int c)
 	return isdigit(c) ? c - '0' : isxdigit(c) ? tolower(c) - 'a' + 10 : 99;
 }
 
-/* Digits of a base; false: none, or more than 64 bits. */
+/* Reads the digits of a number. Returns false if there are none, or more than 64 bits. */
 static bool read_digits(struct lexer *l, unsigned base, uint64_t *ret)
 {
 	const char *start = l->at;

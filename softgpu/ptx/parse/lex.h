@@ -1,4 +1,4 @@
-/* PTX text as tokens. Comments and blanks are gone; nothing is copied. */
+/* Splits a PTX text into tokens. Comments and blanks are skipped; nothing is copied. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,12 +1,9 @@
-/*
- * Everything that needs the whole module: calls, the layout of shared memory; and the look-ups of
- * ptx.h.
- */
+/* Links a module: calls, and the layout of shared memory. Also has the look-ups of ptx.h. */
 #include <stdlib.h>
 
 #include "ptx/parse/parse.h"
 
-/* An entry's own shared variables follow the module's. */
+/* Returns where an entry's own shared variables begin: behind the module's. */
 static uint32_t entry_shared_base(const struct sg_ptx_module *m)
 {
 	return (m->shared_bytes + 255) & ~255u;

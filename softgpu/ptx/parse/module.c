@@ -1,4 +1,4 @@
-/* Modules: what stands outside function bodies. */
+/* Parses the parts of a module outside of function bodies. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -112,8 +112,10 @@ static struct function *new_function(
 	return p->failed ? NULL : s.function;
 }
 
-/* A prototype may have named it before. NULL without a failure: another part has defined it, and so
- * does this one, which .weak permits. */
+/*
+ * Returns the function of that name, which a prototype may have declared before. NULL without a
+ * failure means that another part has defined it too, which .weak permits.
+ */
 static struct function *find_function(struct parser *p, bool is_entry, enum linkage linkage)
 {
 	struct token t = p->lex.now;
@@ -310,7 +312,7 @@ static void parse_function(struct parser *p, bool is_entry, enum linkage linkage
 	free(s);
 }
 
-/* .file 1 "x.cu"; .section .debug_info { ... } */
+/* Skips .file 1 "x.cu" and .section .debug_info { ... }. */
 static void skip_section(struct parser *p)
 {
 	while (!p->failed && p->lex.now.kind != TOKEN_END && !sg_ptx_token_is(&p->lex.now, '{'))
@@ -348,7 +350,7 @@ static void parse_version(struct parser *p)
 		sg_ptx_fail_token(p, "a version");
 		return;
 	}
-	/* Another part begins: what only the last one knew is forgotten. */
+	/* Another part begins, so names that only the last part knew are forgotten. */
 	if (p->m->version)
 		sg_ptx_names_deinit(&p->names);
 	if ((uint32_t)(version * 10 + 0.5) > p->m->version)

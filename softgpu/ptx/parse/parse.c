@@ -1,4 +1,4 @@
-/* Shared by all of the parser: errors, tokens, types, declarations. */
+/* Functions that all files of the parser share: errors, tokens, types, declarations. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -176,7 +176,7 @@ uint32_t sg_ptx_type_bytes(enum ptx_type type)
 	return types[type].bytes;
 }
 
-/* Array bounds; the product stays below 2^40. */
+/* Parses the bounds of an array, whose product stays below 2^40. */
 static void parse_dimensions(struct parser *p, struct declaration *d)
 {
 	uint64_t count = 1;
@@ -196,7 +196,7 @@ static void parse_dimensions(struct parser *p, struct declaration *d)
 	d->elements = count;
 }
 
-/* .ptr .global .align 1 behind a parameter's type: of no use here. */
+/* Skips ".ptr .global .align 1" behind a parameter's type, which is not needed. */
 static void skip_pointer_hints(struct parser *p)
 {
 	if (!sg_ptx_accept_dot(p, "ptr"))

@@ -66,7 +66,7 @@ struct fixup {
 	uint32_t len, target;
 };
 
-/* .branchtargets: where its list of labels begins. */
+/* A table of .branchtargets: where its list of labels begins in the text. */
 struct table {
 	const char *at;
 	uint32_t len;
@@ -79,7 +79,7 @@ struct live {
 	uint8_t words; /* in 32-bit words; 0: never counted */
 };
 
-/* Growing arrays of the function that is being read. */
+/* The growing arrays of the function that is being parsed. */
 struct build {
 	struct function *f;
 	uint32_t insn_capacity, line_capacity, frame_capacity, special_capacity, reloc_capacity;
@@ -111,7 +111,7 @@ struct parser {
 	uint32_t refused_line; /* the line of the failure if it is a refusal; else 0 */
 };
 
-/* Errors: "line N: ..."; the first one stays. Return p->failed. */
+/* Reports an error, "line N: ...". Only the first one is kept. Returns p->failed. */
 int sg_ptx_fail(struct parser *p, uint32_t line, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* The same for PTX that is not supported here. Within a body only its function is refused. */
@@ -174,17 +174,23 @@ struct insn *sg_ptx_emit(
 	struct parser *p, op_fn fn, uint32_t d, uint32_t a, uint32_t b, uint32_t c);
 void sg_ptx_fix(struct parser *p, uint32_t insn, const struct operand *label, uint32_t target);
 
-/* Slots of operands; SLOT_ZERO after a failure. A source of a type may be a constant or address. */
+/*
+ * These return the slot of an operand; SLOT_ZERO after a failure. sg_ptx_source() also accepts a
+ * constant or an address, of the given type.
+ */
 uint32_t sg_ptx_source(struct parser *p, const struct operand *o, enum ptx_type type);
 uint32_t sg_ptx_target(struct parser *p, const struct operand *o, enum ptx_type type);
-/* Base slot and offset of [..] in *space, which becomes local for parameters of functions. */
+/*
+ * Returns the base slot and the offset of [..] in *space, which becomes local for parameters of
+ * functions.
+ */
 uint32_t sg_ptx_address(struct parser *p, const struct operand *o, enum ptx_space *space,
 	uint32_t bytes, int32_t *ret_offset);
 
 /* Modifiers. */
 bool sg_ptx_take(struct statement *s, const char *name);
 enum ptx_type sg_ptx_take_type(struct statement *s);
-/* Fails with the whole instruction quoted. */
+/* Reports an error that quotes the whole instruction. */
 int sg_ptx_unsupported(struct parser *p, const struct statement *s);
 bool sg_ptx_operands(struct parser *p, const struct statement *s, uint32_t count);
 
@@ -219,7 +225,7 @@ struct opcode {
 	void (*decode)(struct parser *p, struct statement *s, int arg);
 	int arg;
 };
-/* Tables that end with a NULL name. */
+/* Each returns a table of opcodes that ends with a NULL name. */
 const struct opcode *sg_ptx_opcodes_arith(void);
 const struct opcode *sg_ptx_opcodes_data(void);
 const struct opcode *sg_ptx_opcodes_control(void);

@@ -1,4 +1,4 @@
-/* Variables outside functions: .global, .const and .shared, and their initial values. */
+/* Parses variables outside functions, .global, .const and .shared, and their initial values. */
 #include <stdlib.h>
 
 #include "ptx/parse/parse.h"
@@ -93,7 +93,10 @@ static void put_number(struct parser *p, struct initialiser *in)
 	sg_ptx_lexer_next(&p->lex);
 }
 
-/* Nested braces add nothing but the order of values, but short inner rows would: refused. */
+/*
+ * Parses initial values. Nested braces only give the values an order; inner rows that are too short
+ * would mean more, and are refused.
+ */
 static void parse_values(struct parser *p, struct initialiser *in)
 {
 	if (!sg_ptx_expect(p, '{') || sg_ptx_accept(p, '}'))

@@ -1,6 +1,6 @@
 /*
- * A block: its threads run one after another, warp by warp, each to its next barrier, warp
- * operation or sleep or to the end of its slice.
+ * Runs a block. Its threads run one after another, warp by warp, each until its next barrier, warp
+ * operation or sleep, or until the end of its slice. The states of a thread are:
  *
  *   NEW -> READY <-> BARRIER, WARP (waiting) ; READY -> FRAME -> READY (a call) ; READY -> DONE
  */
@@ -86,7 +86,7 @@ bool sg_ptx_barrier_arrive(struct thread *t, const uint64_t *r, const struct ins
 	return true;
 }
 
-/* Threads that waited for this one go on without it. */
+/* Ends a thread. Threads that waited for it go on without it. */
 static void finish_thread(struct thread *t)
 {
 	struct block *b = t->block;
@@ -164,7 +164,10 @@ static bool step_thread(struct thread *t)
 	return true;
 }
 
-/* Lanes that only wait for each other go round again at once: their registers are still near. */
+/*
+ * Lanes that only wait for each other run again at once, while their registers are still in the
+ * cache.
+ */
 static bool run_warp(struct block *b, uint32_t first)
 {
 	uint32_t end = first + 32 < b->thread_count ? first + 32 : b->thread_count;

@@ -1,9 +1,12 @@
-/* Addresses to host memory, with every check; shared by loads, stores and atomics. */
+/* Translates addresses to host memory, with every check; for loads, stores and atomics. */
 #pragma once
 
 #include "ptx/vm/vm.h"
 
-/* The slow way: fills the cache, synchronises clocks, checks alignment. NULL: the run has ended. */
+/*
+ * The slow path: fills the cache, synchronises clocks, checks alignment. Returns NULL if the run
+ * has ended.
+ */
 void *sg_ptx_resolve_miss(struct thread *t, const struct insn *i, uint64_t address, uint32_t bytes,
 	enum sg_ptx_access access);
 

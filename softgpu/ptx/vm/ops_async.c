@@ -77,7 +77,10 @@ HANDLER(prefetch_bulk)
 	return i + 1;
 }
 
-/* The word at a; NULL: the run has ended. Generic addresses that are not shared memory fault. */
+/*
+ * Returns the mbarrier at the address in a; NULL if the run has ended. Generic addresses outside of
+ * shared memory are a fault.
+ */
 static uint64_t *find_word(struct thread *t, uint64_t *r, const struct insn *i)
 {
 	uint64_t address = ADDRESS;
@@ -92,7 +95,7 @@ static uint64_t fresh(uint64_t expected, uint64_t phase)
 	return expected | expected << COUNT_BITS | phase | TX_ZERO << TX_SHIFT;
 }
 
-/* The phase ends when nobody and nothing is outstanding. */
+/* Returns the word with the phase ended, if no arrival and no byte is outstanding. */
 static uint64_t settled(uint64_t word)
 {
 	if (word & COUNT_MASK || word >> TX_SHIFT != TX_ZERO)
@@ -140,7 +143,7 @@ HANDLER(barrier_arrive)
 	return i + 1;
 }
 
-/* The bytes b are expected, or, with the flag, have come. */
+/* With b bytes: they are expected; with the flag, they have arrived. */
 HANDLER(barrier_bytes)
 {
 	uint64_t *word = find_word(t, r, i), bytes = (r[i->b] & COUNT_MASK) << TX_SHIFT;

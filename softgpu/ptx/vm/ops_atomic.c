@@ -50,8 +50,8 @@ static uint64_t next_of(enum atomic_op op, enum ptx_type type, uint64_t old, uin
 }
 
 /*
- * Operations without an instruction of the host: compare and swap until no other thread came
- * between.
+ * Operations that the host has no instruction for: compare and swap is repeated until no other
+ * thread has changed the value meanwhile.
  */
 #define LOOP(T)                                                                                    \
 	static uint64_t loop_##T(T *p, enum atomic_op op, enum ptx_type type, uint64_t b)          \

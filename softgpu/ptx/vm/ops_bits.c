@@ -23,8 +23,10 @@ static uint64_t reverse(uint64_t v)
 	return __builtin_bswap64(v);
 }
 
-/* Bits [at, at + len) of a value of `width` bits; a signed field's top bit fills what lies above,
- * the value's own where the field reaches beyond it. */
+/*
+ * Returns the bits [at, at + len) of a value of `width` bits. A signed field is extended by its top
+ * bit, or by the value's own if the field reaches beyond it.
+ */
 static uint64_t extract(uint64_t a, uint64_t at, uint64_t len, unsigned width, bool is_signed)
 {
 	uint64_t value = a & low_mask(width), sign, top;
@@ -42,7 +44,7 @@ static uint64_t extract(uint64_t a, uint64_t at, uint64_t len, unsigned width, b
 	return value & low_mask(width);
 }
 
-/* Insert the low len bits of a into b at `at`. */
+/* Inserts the low len bits of a into b at `at`. */
 static uint64_t insert(uint64_t a, uint64_t b, uint64_t at, uint64_t len, unsigned width)
 {
 	uint64_t mask;
@@ -54,7 +56,10 @@ static uint64_t insert(uint64_t a, uint64_t b, uint64_t at, uint64_t len, unsign
 	return (b & ~mask & low_mask(width)) | (at > 63 ? 0 : a << at & mask);
 }
 
-/* The highest bit that differs from the sign, or ones when there is none. */
+/*
+ * Returns the number of the highest bit that differs from the sign (as_shift: its distance from the
+ * top bit), or all ones if there is none.
+ */
 static uint64_t find_high(uint64_t a, unsigned width, bool is_signed, bool as_shift)
 {
 	uint64_t v = a & low_mask(width);

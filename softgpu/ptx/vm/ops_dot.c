@@ -34,7 +34,7 @@ HANDLER(dp4a)
 	return i + 1;
 }
 
-/* Two half words of a by two bytes of b, the lower or the higher ones. */
+/* Multiplies two half words of a by two bytes of b, the lower or the higher ones. */
 HANDLER(dp2a)
 {
 	uint32_t a = (uint32_t)r[i->a], b = (uint32_t)r[i->b];
@@ -67,7 +67,7 @@ HANDLER(differences)
 	return i + 1;
 }
 
-/* The c-th bit of a that is set, from bit b on upwards, or downwards where c is negative. */
+/* Finds the c-th set bit of a from bit b on, upwards, or downwards if c is negative. */
 HANDLER(find_nth)
 {
 	uint32_t mask = (uint32_t)r[i->a], at = (uint32_t)r[i->b];
@@ -89,7 +89,7 @@ HANDLER(find_nth)
 	return i + 1;
 }
 
-/* The low b bits of a, extended. */
+/* Returns the low `bits` bits of a, extended. */
 static uint32_t extended(uint32_t a, uint32_t bits, bool is_signed)
 {
 	if (!bits || bits > 31)

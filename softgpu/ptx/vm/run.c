@@ -10,7 +10,7 @@
 #include "ptx/vm/ops.h"
 #include "ptx/vm/sched.h"
 
-/* Rounds of the blocks alive, without an end among them, after which one more joins. */
+/* One more block is started after this many rounds in which no block has ended. */
 #define PATIENCE_ROUNDS 64u
 
 /*
@@ -71,7 +71,9 @@ const struct insn *sg_ptx_fault_access(struct thread *t, const struct insn *i, i
 	return sg_ptx_fault(t, i, outcome);
 }
 
-/* The heap of slots: what is free earliest on top, the lower number first. */
+/*
+ * Orders the heap of slots: the slot that is free first is on top; among equals the lower number.
+ */
 static bool is_before(const struct slot_time *x, const struct slot_time *y)
 {
 	return x->free_ns < y->free_ns || (x->free_ns == y->free_ns && x->slot < y->slot);
@@ -106,7 +108,7 @@ static struct slot_time slots_pop(struct run *run)
 	return top;
 }
 
-/* The blocks of a launch: next to start, alive, and spare ones to start it in. */
+/* The blocks of a launch: the next one to start, those that are alive, and spare structs. */
 struct crowd {
 	struct run *run;
 	struct block **alive;
@@ -203,7 +205,7 @@ static bool crowd_round(struct crowd *c, bool *ret_ended, bool *ret_stuck)
 	return true;
 }
 
-/* Threads that wait for nobody left: what a GPU answers with a hang. */
+/* Reports threads that wait for each other without end. A real GPU would hang. */
 static void report_deadlock(struct crowd *c)
 {
 	struct block *b = c->alive[0];

@@ -9,7 +9,10 @@ void sg_ptx_thread_release(struct thread *t); /* its context, for the next threa
 void sg_ptx_contexts_free(struct run *run);
 uint64_t *sg_ptx_thread_registers(const struct thread *t);
 
-/* Change the frame; always NULL: the thread goes on by THREAD_FRAME, or is done, or failed. */
+/*
+ * These change the frame and always return NULL: the thread goes on by THREAD_FRAME, or is done, or
+ * has failed.
+ */
 const struct insn *sg_ptx_call(struct thread *t, const struct insn *i);
 const struct insn *sg_ptx_call_at(struct thread *t, const uint64_t *r, const struct insn *i);
 const struct insn *sg_ptx_return(struct thread *t);
