@@ -139,8 +139,9 @@ int td_slices_prefer(char *const *free, size_t count, char *const *must, size_t 
 	c.all = all;
 	if (size > count || must_count > size)
 		return td_err_set(err, -EINVAL,
-			"%zu slices of %zu that are free, %zu of them given: there are not so many",
-			size, count, must_count);
+			"%zu slices were asked for, of which %zu must be included: expected at "
+			"most the %zu that are free",
+			size, must_count, count);
 	for (size_t i = 0; i < count && !r; i++)
 		r = add(&c, free[i], err);
 	for (size_t i = 0; i < must_count && !r; i++)

@@ -157,7 +157,9 @@ int td_service_profile_from_bytes(
 	if ((le64toh(words[W_MAGIC]) & ~0xffffull) != MAGIC)
 		return td_err_set(err, -EINVAL, "it is not a profile of a service");
 	if (le64toh(words[W_MAGIC]) != (MAGIC | VERSION))
-		return td_err_set(err, -EINVAL, "it has version %u: expected %u",
+		return td_err_set(err, -EINVAL,
+			"the profile has version %u: expected %u, which tandem profile service "
+			"writes",
 			(unsigned)(le64toh(words[W_MAGIC]) & 0xffff), VERSION);
 	memcpy(profile.gpu, &words[W_GPU], sizeof(profile.gpu));
 	profile.curve_count = le64toh(words[W_CURVES]);

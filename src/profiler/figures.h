@@ -28,9 +28,11 @@ struct td_figures {
 	char job[TD_FIGURES_NAME];      /* its id */
 	uint64_t span_ns;               /* the time that the figures are of */
 	uint32_t rounds;
-	uint64_t used_ns, active_ns; /* kernels ran; the same, times the SMs that they took */
+	uint64_t used_ns;   /* time in which kernels ran */
+	uint64_t active_ns; /* the same, times the share of the SMs that they had */
 	uint64_t launches, steps, held_ns;
-	double core_ns, duty_ns; /* core demand and duty (1: no duty), summed over the time */
+	/* The core demand and the duty (1: the whole time) at each moment, summed over the time. */
+	double core_ns, duty_ns;
 	uint64_t peak_bytes, resident_bytes; /* the most of any round */
 	uint64_t step_ns;                    /* median, of the last round; 0: no steps are known */
 	uint32_t step_sure_ppm;

@@ -97,7 +97,8 @@ int job_submit(job_desc_msg_t *job, uint32_t uid, char **ret_message)
 		return refuse(ret_message, err.msg);
 	if (asks_for(job, RESOURCE))
 		return refuse(ret_message,
-			"\"" RESOURCE "\" is counted by the option itself: leave it out of --gres");
+			"\"" RESOURCE
+			"\" is counted by the option --tandem itself: leave it out of --gres");
 	if (asks_for(job, "gpu") || asks_for(job, "shard"))
 		return refuse(ret_message,
 			"whole GPUs and shards are counted apart from shares: ask for one kind");

@@ -199,7 +199,7 @@ def bad_values_are_refused_and_quoted():
         # Who goes round the plugin of the client is refused by slurmctld.
         for gres in ("tandem:50", "gres:tandem:50"):
             done = world.call("srun", "--tandem=0.5", f"--gres={gres}", "true")
-            assert done.returncode and "counted by the option itself" in done.stderr, done
+            assert done.returncode and "counted by the option --tandem itself" in done.stderr, done
 
 
 def the_memory_limit_holds_inside_the_job():

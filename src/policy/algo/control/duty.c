@@ -583,8 +583,8 @@ static void observe(struct td_duty *duty, const struct td_duty_params *params,
 }
 
 /*
- * Changes the level after a step that belongs to another one: the next step is expected to be of
- * that level, too. duty_units.h says when a longer step is believed.
+ * Changes the level after a step whose length is that of another level: the next step is expected
+ * to be of that level, too. A longer step changes it only under the rules of duty_units.h.
  */
 static void change_level(struct td_duty *duty, const struct td_duty_params *params,
 	const struct td_duty_input *input)

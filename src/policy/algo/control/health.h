@@ -56,7 +56,10 @@ const char *td_health_name(enum td_health_state state);
 
 struct td_health_params {
 	uint32_t good_samples; /* good samples in a row before work is placed */
-	/* Failures in the window that stop the resets; at most TD_HEALTH_FAILURES_MAX. */
+	/*
+	 * After so many failures within breaker_window_ns the MPS server is not reset for
+	 * breaker_ns. At most TD_HEALTH_FAILURES_MAX.
+	 */
 	uint32_t breaker_failures;
 	uint64_t breaker_window_ns, breaker_ns;
 };
