@@ -1,18 +1,19 @@
 /*
- * The agent thread: connection, fail-soft, introductions. What the plans say is done by plans.c.
+ * The agent thread: it connects to the daemon, keeps the program running when the daemon is lost,
+ * and registers the process's GPUs. plans.c carries out the daemon's plans.
  *
  *   NONE --connect, HELLO--> GREETED --WELCOME + pages--> UP
  *    ^                          |                          |
  *    +------ back-off ----------+------- lost -------------+
  *
- * Losing the daemon: a private page goes over the gate. Who held goes on holding; who waited waits
- * out a grace time, brings back what memory has room for, and goes on. A daemon that is back is
- * told which of the two we are. One that does not answer HELLO is not let run: we wait for it, but
- * go on meanwhile (client.c). One that falls silent later is left (heartbeat.h), and greeted anew.
+ * When the daemon is lost, a private page replaces the shared gate page. A process with an open
+ * gate runs on. One with a closed gate waits for a grace time, moves its memory back to the device
+ * as far as it fits, and then runs too. HELLO tells the next daemon which of the two we are. While
+ * a daemon does not answer HELLO, the program runs without it (client.c). A daemon that falls
+ * silent later counts as lost (heartbeat.h).
  *
- * WELCOME alone is no proof that a daemon serves us: one that then refuses us again and again would
- * keep the grace time from ending. So it and the back-off go on across such connections, until one
- * has brought ATTACHED or has lasted PROVEN_NS.
+ * A daemon may send WELCOME and then refuse us repeatedly: the grace time and the back-off start
+ * anew only after a connection that has brought ATTACHED or has lasted PROVEN_NS.
  */
 #include "preload/agent/agent.h"
 #include "preload/base/agent_calls.h"
@@ -57,12 +58,12 @@
 #define BACKOFF_MAX_NS (2 * TD_NS_PER_S)
 #define HANDSHAKE_NS   (5 * TD_NS_PER_S)
 #define PROVEN_NS      (5 * TD_NS_PER_S)
-/* Longer than the agent waits for a daemon: it is for an agent that is not let run. */
+/* A thread waits at most this long for its GPU's registration, should the agent not get to run. */
 #define INTRODUCE_MAX_NS (2 * HANDSHAKE_NS)
 #define JITTER_NS        (250 * TD_NS_PER_MS)
 #define RECHECK_NS       (200 * TD_NS_PER_MS)
 #define METER_EVERY_NS   TD_NS_PER_S
-/* Messages handled before the rest gets its turn. */
+/* The agent handles at most this many messages before it does its other work. */
 #define BURST 64
 
 enum state {
@@ -75,35 +76,35 @@ static struct td_lock start_lock = TD_LOCK_INIT(TD_RANK_LIFE);
 static bool started; /* guarded by start_lock */
 
 static struct td_bell bell = TD_BELL_NONE;
-/* Bit per slot: the daemon knows of the GPU, or there is no daemon. Futex. */
+/* Futex. Bit per slot: the daemon knows the process's GPU in that slot, or there is no daemon. */
 static _Atomic uint32_t introduced;
 
-/* The agent's own. */
+/* The agent thread's state; no other thread uses it. */
 static struct {
 	enum state state;
 	struct td_conn conn;
 	uint64_t retry_ns, backoff_ns, handshake_ns;
-	uint64_t up_ns;     /* since when the connection is up */
-	bool attached_once; /* ATTACHED has come by it */
-	bool silent;        /* a daemon is there, and has not answered in time */
-	uint64_t grace_ns;  /* a waiting program goes on then; 0: it does not wait for that */
-	uint64_t grace_backoff_ns; /* between attempts to bring all memory back */
-	uint8_t ungoverned;        /* enum td_ungoverned: as the daemon knows it */
-	bool is_full;              /* it has taken no more messages */
+	uint64_t up_ns;            /* when WELCOME came */
+	bool attached_once;        /* this connection has brought ATTACHED */
+	bool silent;               /* the daemon accepts connections but does not answer in time */
+	uint64_t grace_ns;         /* a closed gate may open then without a daemon; 0: never */
+	uint64_t grace_backoff_ns; /* pause between attempts to move all memory back */
+	uint8_t ungoverned;        /* enum td_ungoverned, as last told to the daemon */
+	bool is_full;              /* the socket's buffer was full: the daemon does not read */
 	struct td_heartbeat beat;
-	uint8_t kind, reason; /* of the backend, as the daemon knows it */
-	bool relaxed;    /* the capture mode is set: a driver that is not initialised refuses it */
-	bool complained; /* REJECTED was sent */
-	bool frozen;     /* the process ends: nothing is received any more */
-	bool must_unmap; /* the lost daemon's page is still mapped: memory was short */
+	uint8_t kind, reason; /* the backend and the reason for it, as last told to the daemon */
+	bool relaxed;         /* relaxed capture mode is set; it cannot be before cuInit */
+	bool complained;      /* REJECTED was sent for all invalid settings */
+	bool frozen;          /* the process is ending: no message is received any more */
+	bool must_unmap;      /* mmap failed: the lost daemon's page is still mapped */
 	uint32_t private_word;
-	uint32_t asked, attached; /* bit per slot: ATTACH sent; ATTACHED come */
+	uint32_t asked, attached; /* bit per slot: ATTACH was sent; ATTACHED has come */
 	uint64_t metered_ns;
-	uint64_t reserve_bytes[TD_SLOT_MAX]; /* as the daemon said last; 0: none has */
-	uint64_t arrived_ns; /* when our job arrived, for the next daemon; by the last one */
+	uint64_t reserve_bytes[TD_SLOT_MAX]; /* the last daemon's ATTACHED; 0: none */
+	uint64_t arrived_ns; /* our job's arrival, from WELCOME; sent in the next HELLO */
 } self = {.conn = {-1, 0, 0}};
 
-/* Positions in time differ between processes that lost the same daemon at once. */
+/* A share of the delays that depends on the pid, so that not all processes reconnect at once. */
 static uint64_t jitter_ns(void)
 {
 	return ((uint64_t)getpid() * 2654435761u >> 8) % JITTER_NS;
@@ -119,7 +120,7 @@ static void send_msg(const struct td_msg *msg)
 {
 	int r = td_conn_send(&self.conn, msg);
 
-	/* A daemon that takes no more messages is as good as gone; the next receive notices. */
+	/* A daemon that reads no messages is lost; the next receive fails. */
 	self.is_full |= r == -EAGAIN;
 	if (r < 0)
 		td_conn_close(&self.conn);
@@ -140,7 +141,7 @@ static void go_private(void)
 	self.must_unmap = td_gate_unmap(self.private_word, 0) < 0;
 }
 
-/* Nobody waits for a daemon; but for its choice of GPUs a while. */
+/* Without a daemon a thread waits only for a choice of GPUs, and no longer than the grace time. */
 static void alone(void)
 {
 	introduce_all(UINT32_MAX);
@@ -153,10 +154,7 @@ static void set_silent(bool silent)
 	td_client_set_silent(silent);
 }
 
-/*
- * Back-off and grace time begin anew with the loss of a daemon that has served us, and with the
- * first loss.
- */
+/* The times start anew only if the lost daemon had served us, or at the first loss. */
 static void start_grace(uint64_t now_ns, bool waits)
 {
 	bool proven = self.attached_once || now_ns >= self.up_ns + PROVEN_NS;
@@ -202,7 +200,7 @@ static void lost(uint64_t now_ns)
 	lose(now_ns, false);
 }
 
-/* Does this process have anything on a device, or running? */
+/* Is the gate open, and has this process memory on a device, or submitted work? */
 static bool holds(void)
 {
 	struct td_memory_stats stats;
@@ -268,7 +266,7 @@ static void welcomed(const struct td_msg_welcome *msg, const int *fds, uint64_t 
 	self.attached_once = false;
 	td_plans_reset();
 	td_client_connected(true);
-	set_silent(false); /* who waited for it finds it there */
+	set_silent(false); /* a thread that waited for the daemon sees it connected */
 	td_host_anew();
 	td_steps_again();
 	td_service_map(fds[1]);
@@ -288,14 +286,14 @@ static void attached(const struct td_msg_attached *msg)
 	self.reserve_bytes[msg->slot] = msg->reserve_bytes;
 	td_client_set_capacity(msg->slot, msg->capacity_bytes, msg->quota_bytes, msg->soft_bytes);
 	if (self.attached & bit)
-		return; /* it has changed */
+		return; /* this ATTACHED only changes the limits */
 	self.attached |= bit;
 	self.attached_once = true;
 	td_plans_attached(msg->slot, true);
 	introduce_all(bit);
 }
 
-/* Set by hand for the job: what we shall say to the next daemon. */
+/* A user has changed the job's settings: they are kept for the HELLO to the next daemon. */
 static void settings(const struct td_msg_settings *msg)
 {
 	td_settings.class = msg->class;
@@ -340,14 +338,14 @@ static void receive(uint64_t now_ns)
 			lose(now_ns, self.is_full);
 		else if (r == 0)
 			handle(&msg, fds, now_ns);
-		/* TD_PROTO_UNKNOWN: a newer daemon; what it says is not for us. */
+		/* Messages of unknown type come from a newer daemon and are ignored. */
 		for (int f = 0; f < TD_SOCKET_FDS; f++)
 			if (fds[f] >= 0)
 				close(fds[f]);
 	}
 }
 
-/* A daemon that is stopped keeps its connections open, and would be waited for without end. */
+/* A stopped daemon keeps its connections open: without this check threads would wait for ever. */
 static void check_daemon(uint64_t now_ns)
 {
 	static const struct td_msg ping = {.type = TD_MSG_TYPE_ping};
@@ -372,8 +370,9 @@ static void attach(unsigned slot, const struct td_gpu_info *gpu)
 	msg.attach.total_bytes = gpu->total_bytes;
 	msg.attach.sm_share_ppm = td_settings.sm_share_ppm;
 	/*
-	 * One that comes back to another daemon cannot tell what contexts take: others that are yet
-	 * to come back have memory there. It says what the lost daemon had told it to leave.
+	 * The memory in use shows the cost of contexts only if no other process has memory there.
+	 * After a daemon's end others do, so we repeat the reserve that the lost daemon had told
+	 * us.
 	 */
 	if (self.reserve_bytes[slot])
 		msg.attach.reserve_bytes = self.reserve_bytes[slot];
@@ -461,11 +460,11 @@ static void step_gpus(unsigned count)
 			detach(i);
 		if (!gpu.context && td_moves_is_cancelled(gpu.uuid))
 			self.asked &= self.attached | ~(1u << i);
-		/* A thread that asks has lost its context to another one's reset. */
+		/* Another thread's reset ended the context: waiting allocations are refused. */
 		if (!gpu.context)
 			td_client_refuse(i);
 	}
-	/* One that came back before we noticed that it had gone was never detached. */
+	/* A GPU may get a new context before its loss was noticed. It was then never detached. */
 	if (self.attached & ~atomic_load(&introduced))
 		introduce_all(self.attached);
 }
@@ -494,7 +493,7 @@ static uint64_t step_alone(uint64_t now_ns)
 
 /* -- steps -- */
 
-/* At once, but where nobody goes by them: then with the rest. */
+/* Steps are sent at once if a policy uses them; otherwise once a second, with `rest`. */
 static void send_steps(bool rest)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_step};
@@ -553,10 +552,7 @@ static uint64_t step(uint64_t now_ns)
 		set_silent(true);
 	if (meter)
 		td_choose_look();
-	/*
-	 * First: the backend is chosen before a GPU is known, so the choice is told before any of
-	 * these is.
-	 */
+	/* The backend is chosen before a GPU is known, so it is told before the first ATTACH. */
 	gpus = td_context_gpu_count();
 	td_exit_look(gpus, meter);
 	if (self.state == STATE_UP) {
@@ -564,7 +560,7 @@ static uint64_t step(uint64_t now_ns)
 		complain();
 		td_place_step(send_msg);
 		step_gpus(gpus);
-		/* A process that has GPUs takes part by those, so they are told first. */
+		/* These messages refer to the process's GPUs, so they follow ATTACH. */
 		tell_ungoverned();
 		send_steps(meter);
 		send_service();
@@ -596,7 +592,7 @@ static void wait_until(uint64_t next_ns)
 	struct timespec timeout = {(time_t)(wait_ns / TD_NS_PER_S), (long)(wait_ns % TD_NS_PER_S)};
 	struct pollfd fds[2];
 
-	/* A program that closes every descriptor takes our bell too: hang up a new one. */
+	/* A program that closes all descriptors closes the bell too: make a new one. */
 	if (!td_conn_is_ours(&bell.out) || !td_conn_is_ours(&bell.in)) {
 		td_bell_deinit(&bell);
 		(void)td_bell_init(&bell);
@@ -625,7 +621,7 @@ bool td_agent_start(void)
 	if (!started && td_settings.socket[0]) {
 		self.backoff_ns = BACKOFF_MIN_NS;
 		td_plans_init(send_msg);
-		(void)td_bell_init(&bell); /* without one, the agent looks around by itself */
+		(void)td_bell_init(&bell); /* on failure the agent still wakes by its timeouts */
 		started = !td_thread_start(agent_main);
 	}
 	td_lock_drop(&start_lock);
@@ -649,7 +645,7 @@ void td_agent_await(unsigned slot)
 	deadline_ns = td_time_now_ns() + INTRODUCE_MAX_NS;
 	while (!((seen = atomic_load(&introduced)) & 1u << slot) && td_time_now_ns() < deadline_ns)
 		td_futex_wait(&introduced, seen, RECHECK_NS, false);
-	/* Once: an agent that is not let run would cost each call as much. */
+	/* If the agent does not get to run, only the first call waits so long. */
 	if (!(seen & 1u << slot))
 		introduce_all(1u << slot);
 }

@@ -5,7 +5,10 @@
  */
 #pragma once
 
-/* The process is exiting: no more driver calls of its own accord. */
+/*
+ * The process is exiting. From now on the library makes no driver calls that the program did not
+ * ask for.
+ */
 void td_agent_exiting(void);
 
 void td_agent_forked(void);

@@ -1,4 +1,4 @@
-/* See clean_exit.h. */
+/* Ends a client of MPS in the stages that clean_exit.h draws. */
 #include "preload/agent/clean_exit.h"
 
 #include <fcntl.h>
@@ -22,17 +22,26 @@
 #include "preload/gate/gate.h"
 #include "proto/proto.h"
 
-/* Docker waits 10 s for what it stops, Kubernetes and Slurm 30 s. */
-#define FREEZE_NS TD_NS_PER_S /* for an agent that is inside the driver */
+/*
+ * Bounds of the stages. Their sum must stay below the time after which a supervisor sends SIGKILL:
+ * 10 s for Docker, 30 s for Kubernetes and Slurm.
+ */
+#define FREEZE_NS TD_NS_PER_S /* the agent may be inside a driver call */
 #define DRAIN_NS  (3 * TD_NS_PER_S)
-/* For exit(), which ends work by the driver's own means. */
+/* The bound of DRAIN in exit(). The driver ends what remains by itself. */
 #define EXIT_NS (2 * TD_NS_PER_S)
-/* When nothing runs any more the rest is courtesy; a parked thread may keep the driver from it. */
+/*
+ * The bound of DESTROY once no work runs. It is short, since the MPS server is safe by then, and a
+ * parked thread may hold a lock that the driver needs.
+ */
 #define DESTROY_NS (250 * TD_NS_PER_MS)
 #define TELL_NS    TD_NS_PER_S
-/* Work has not ended: for the daemon to have the MPS server let go of us. */
+/*
+ * If work has not ended, the process waits this long for the daemon to have the MPS server release
+ * it (terminate_client).
+ */
 #define LAST_NS (5 * TD_NS_PER_S)
-/* Longer than all of it together. */
+/* A thread that td_exit_waited keeps waits for this long: more than all stages together. */
 #define KEPT_NS      (20 * TD_NS_PER_S)
 #define PAUSE_MIN_NS (50 * TD_NS_PER_US)
 #define PAUSE_MAX_NS (2 * TD_NS_PER_MS)
@@ -40,25 +49,29 @@
 #define NEVER_NS     (3600 * TD_NS_PER_S)
 #define NEVER_SET    UINT32_MAX
 
-/* Requests to the agent, a bit each; a bit of `done` answers each. */
+/*
+ * Requests to the agent are bits of `asked`. The agent sets the same bit of `done` when it is
+ * through.
+ */
 #define FREEZE 1u
 #define TELL   2u
 static _Atomic uint32_t asked, done;
-static _Atomic bool drained; /* what TELL says */
+static _Atomic bool drained; /* TELL sends this: all work has ended */
 
-static _Atomic pid_t armed;        /* the process; 0: none */
-static unsigned looked;            /* the agent's: so many GPUs were asked for MPS */
-static _Atomic bool exiting, left; /* exit(): it has begun; its work has ended */
+static _Atomic pid_t armed;        /* pid of the process whose end is handled here; 0: none */
+static unsigned looked;            /* agent only: number of GPUs already checked for MPS */
+static _Atomic bool exiting, left; /* exit() was called; DRAIN and TELL of exit() are over */
 static _Atomic uint32_t left_bell;
-static _Atomic uint32_t status = NEVER_SET; /* of an _exit() */
+static _Atomic uint32_t status = NEVER_SET; /* the status given to _exit() */
 
-/* The exit thread's until destroys is 1, then the destroyer's. */
+/* Owned by the exit thread until `destroys` is 1, then by the destroyer thread. */
 static struct td_context contexts[TD_CONTEXT_MAX];
 static unsigned context_count;
-static _Atomic uint32_t destroys; /* 1, and a wake: the destroyer is to begin */
+static _Atomic uint32_t destroys; /* futex; 1: the destroyer thread shall begin */
 static _Atomic bool destroyed;
-static bool has_destroyer;             /* the agent's */
-static _Atomic uint32_t keeps_waiters; /* 1: contexts end below threads that wait for work */
+static bool has_destroyer; /* agent only: the destroyer thread exists */
+/* futex; 1: contexts are destroyed while threads wait for work */
+static _Atomic uint32_t keeps_waiters;
 
 /* -- the agent's part -- */
 
@@ -144,7 +157,7 @@ static bool is_destroyed(void)
 	return atomic_load(&destroyed);
 }
 
-/* True: all that was submitted has ended. */
+/* Returns true if all submitted work has ended. */
 static bool drain(uint64_t end_ns)
 {
 	uint64_t now_ns = td_time_now_ns();
@@ -167,7 +180,10 @@ static bool stop_and_drain(void)
 
 /* -- threads of the program -- */
 
-/* As the kernel names threads: a decimal number. 0: it is none. */
+/*
+ * Parses the name of a directory in /proc/self/task: a decimal number. Returns 0 for any other
+ * name.
+ */
 static pid_t parse_tid(const char *name)
 {
 	uint32_t tid = 0;
@@ -196,7 +212,7 @@ static bool is_of_library(int directory, const char *tid)
 	return n == 7 && !memcmp(name, "tandem\n", 7);
 }
 
-/* An entry of getdents64(), as in its manual page. */
+/* One record of getdents64(2). */
 struct entry {
 	uint64_t inode;
 	int64_t next;
@@ -206,9 +222,9 @@ struct entry {
 };
 
 /*
- * One that blocks the signal goes on, and may see errors for the moment that is left. From the
- * first one on, a thread that stands may hold a lock of libc, that of malloc above all. So nothing
- * here, or after this in the exit thread, allocates.
+ * Stops the program's threads with a signal. A thread that blocks the signal runs on and may see
+ * errors until the process ends. A stopped thread may hold a lock of libc, such as malloc's: from
+ * here to the end the exit thread must not allocate.
  */
 static void park_threads(void)
 {
@@ -246,7 +262,10 @@ void td_exit_waited(CUresult result)
 
 /* -- contexts -- */
 
-/* It is there from the start: a thread cannot be made without malloc. */
+/*
+ * The destroyer thread. It is started early, because creating a thread calls malloc, whose lock a
+ * stopped thread may hold.
+ */
 static void *destroy_main(void *arg)
 {
 	const struct td_driver *driver = td_driver();
@@ -267,9 +286,10 @@ static void *destroy_main(void *arg)
 }
 
 /*
- * True: they are gone. Where work is still in flight, threads wait for it within the driver, and
- * the driver waits for those that it wakes: parked, they would hold up the end of the contexts.
- * They are kept when they come back from there.
+ * Destroys the contexts. Returns true if they are gone. is_still: no work is in flight, so the
+ * program's threads are stopped first. Otherwise some threads wait inside the driver, which waits
+ * for them to return when it destroys their context. They are not stopped; td_exit_waited keeps
+ * them once they have returned.
  */
 static bool destroy(bool is_still)
 {
@@ -292,7 +312,10 @@ static void tell_daemon(bool good)
 	(void)wait_for(was_told, TELL_NS);
 }
 
-/* Frozen, with nothing in flight and without contexts, as far as that could be had. */
+/*
+ * Closes the gate, drains the device, destroys the contexts and tells the daemon, each within its
+ * bound.
+ */
 static void leave(void)
 {
 	bool good = stop_and_drain();
@@ -307,7 +330,7 @@ static void end_by_signal(int number)
 {
 	leave();
 	td_caught_die(number);
-	/* It should not come to this. */
+	/* Reached only if the signal could not be raised. */
 	(void)kill(getpid(), SIGKILL);
 }
 
@@ -318,8 +341,9 @@ static void end_with_status(uint32_t code)
 }
 
 /*
- * Other threads may go on launching, since destructors may wait for them. Work that they submit
- * after this, and whatever does not end in time, the driver's own exit has to deal with.
+ * exit() was called. Other threads may still launch, because destructors may wait for them. The
+ * driver's own exit handler deals with work that they submit from now on, and with work that does
+ * not end in time.
  */
 static void let_exit(void)
 {
@@ -331,7 +355,10 @@ static void let_exit(void)
 	td_futex_wake_all(&left_bell, false);
 }
 
-/* A thread that stays in the handler never goes back into the submission that it was inside of. */
+/*
+ * Marks this thread as outside of any submitting call. It stays in the signal handler and never
+ * returns to the call, so the drain must not wait for it.
+ */
 static void leave_submission(void)
 {
 	if (td_marker_self)
@@ -356,7 +383,7 @@ static void *exit_main(void *arg)
 	return NULL;
 }
 
-/* -- who asks -- */
+/* -- calls from other files -- */
 
 bool td_exit_is_mps(const struct td_gpu_info *gpu)
 {
@@ -383,7 +410,7 @@ void td_exit_look(unsigned gpus, bool again)
 		return;
 	for (unsigned i = 0; i < gpus && !is_mps; i++)
 		is_mps = td_context_gpu(i, &gpu) && td_exit_is_mps(&gpu);
-	/* Without its threads it is tried again in the next step. */
+	/* If the threads cannot be started, the next step tries again. */
 	if (is_mps && !atomic_load(&armed) && !start_threads())
 		return;
 	looked = gpus;
@@ -394,7 +421,7 @@ void td_exit_look(unsigned gpus, bool again)
 	td_caught_arm();
 }
 
-/* The child of a vfork has our memory, and is not us. */
+/* A vfork child shares our memory, so the pid is compared: only the process itself is armed. */
 static bool is_armed(void)
 {
 	return atomic_load(&armed) && atomic_load(&armed) == getpid();
@@ -424,7 +451,7 @@ void td_exit_now(int code)
 
 	if (!is_armed())
 		return;
-	/* A thread that calls _exit() submits nothing more either. */
+	/* The thread that calls _exit() does not return to a submitting call either. */
 	leave_submission();
 	(void)atomic_compare_exchange_strong(&status, &none, (uint32_t)code & 0xff);
 	wake();

@@ -1,26 +1,27 @@
 /*
- * The end of a program that is a client of MPS: its work on the GPU ends, and its contexts are
- * destroyed, before the process does (MuxFlow 4.2). A process that ends with work in flight may
- * hang the MPS server, and with it every neighbour.
+ * Ends a program that is a client of MPS: its work on the GPU ends, and its contexts are destroyed,
+ * before the process ends (MuxFlow 4.2). A process that ends with work in flight may hang the MPS
+ * server, and with it every other client.
  *
- *   a signal that ends the program by default (caught.h), its own _exit(), an order of the daemon
+ *   on a signal whose default is to end the program (caught.h), _exit(), or the daemon's order
  *     FREEZE   no thread launches any more                    the agent closes the gate
  *     EMPTY    threads inside submitting calls come out
- *     DRAIN    what was submitted has ended                   the drain thread
- *     PARK     the program's threads stand still              they would see errors from now on
- *     DESTROY  the contexts are destroyed                     a thread of its own
- *     TELL     the daemon hears how it went                   the agent
- *     END      the process ends as it would have, by that signal or with that status
- *   exit()
+ *     DRAIN    submitted work ends                            the drain thread waits for it
+ *     PARK     the program's threads are stopped              they would see errors from now on
+ *     DESTROY  the contexts are destroyed                     a thread of its own does it
+ *     TELL     the daemon learns whether work has ended       the agent sends LEFT
+ *     END      the process ends by that signal or with that status
+ *   on exit()
  *     DRAIN and TELL; destructors and the driver do the rest
  *
- * Each stage has a bound, so that the process ends whatever the GPU and the driver do. If work does
- * not end in time, the daemon has the MPS server let go of the process (terminate_client), which
- * makes its end harmless, too.
+ * Each stage has a time limit, so the process ends even if the GPU or the driver hangs. If work
+ * does not end in time, the daemon has the MPS server release the process (terminate_client). Then
+ * its end cannot hang the server either.
  *
- * One thread does all this (armed: it exists), since the agent may be inside a call to the driver.
- * It and the destroyer are started early, since parked threads may hold the lock of malloc.
- * What cannot be caught (SIGKILL, exit_group by number) the daemon notices: no LEFT has come.
+ * The exit thread does all this, since the agent may be inside a driver call. A process is armed
+ * when that thread exists. It and the destroyer thread are started early, since a stopped thread
+ * may hold malloc's lock. SIGKILL and a direct exit_group system call cannot be caught. The daemon
+ * notices them because the connection ends without LEFT.
  */
 #pragma once
 
@@ -31,33 +32,34 @@
 struct td_gpu_info;
 struct td_msg;
 
-/* Does the GPU have a context of the process, and does it share that GPU by MPS? */
+/* Returns true if the process has a context on the GPU and uses that GPU through MPS. */
 bool td_exit_is_mps(const struct td_gpu_info *gpu);
 
 /*
- * Agent: the process has used so many GPUs. With the first one that it shares by MPS it is armed.
- * again: now and then, dispositions are looked at again.
+ * Agent: looks whether one of the process's `gpus` GPUs is used through MPS, and if so arms the
+ * process. again: also catches signals whose disposition has become SIG_DFL since.
  */
 void td_exit_look(unsigned gpus, bool again);
 
 /*
- * Agent, in each step: does what was asked of it. send: NULL while there is no daemon. True: the
- * gate is frozen, and nothing else is to be done any more.
+ * Agent, in each step: does what the exit thread has asked of it. send is NULL while there is no
+ * daemon. Returns true once the gate is frozen; the agent then does nothing else.
  */
 bool td_exit_step(void (*send)(const struct td_msg *msg));
 
-/* exit() has begun. Returns when work has ended, or after a while. */
+/* Called when exit() begins. Returns when submitted work has ended, or after a few seconds. */
 void td_exit_begins(void);
 
 /*
- * The program calls _exit(). Does not return if the process is ended here; else that call is to be
- * made.
+ * Called for the program's _exit(). If the process is armed, the exit thread ends it, and this does
+ * not return. Otherwise it returns and the caller makes the real _exit().
  */
 void td_exit_now(int status);
 
 /*
- * A call that waited for work has come back with this. If that is an error by which the process's
- * own end shows, the thread stays here until then.
+ * Called with the result of a driver call that waited for work. If destroying the contexts may have
+ * caused an error, the thread stays here until the process ends, so that the program does not see
+ * it.
  */
 void td_exit_waited(CUresult result);
 

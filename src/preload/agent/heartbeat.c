@@ -1,4 +1,4 @@
-/* See heartbeat.h. */
+/* Decides whether the daemon is alive; heartbeat.h describes the rules. */
 #include "preload/agent/heartbeat.h"
 
 void td_heartbeat_heard(struct td_heartbeat *beat)

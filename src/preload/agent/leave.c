@@ -1,4 +1,4 @@
-/* See leave.h. */
+/* Carries out LEAVE, the daemon's request that the program end; see leave.h. */
 #include "preload/agent/leave.h"
 
 #include <signal.h>
@@ -28,7 +28,7 @@ static enum td_leaving how_it_ends(void)
 	return action.sa_handler == SIG_IGN ? TD_LEAVING_IGNORES : TD_LEAVING_HANDLES;
 }
 
-/* To the process, not to this thread, which takes no signals. */
+/* The signal goes to the process, because this thread blocks all signals. */
 static void raise_once(void)
 {
 	leave.asked = false;

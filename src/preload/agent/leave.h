@@ -1,15 +1,16 @@
 /*
- * The daemon has asked the program to end (LEAVE). It ends by SIGTERM, as if somebody had sent it:
+ * The daemon has asked the program to end (LEAVE). The library raises SIGTERM, as if a user had
+ * sent it. The program's disposition of SIGTERM decides how:
  *
- *   by default  The daemon closes the gate. SIGTERM is raised when nothing is in flight any more,
- *               so that no work is cut off, or when the patience is over.
- *   a handler   It is called at once, and the gate is left as it is: the handler may want to save
- *               what is on the GPU.
- *   ignored     As by default. SIGKILL is the daemon's business.
+ *   default    The daemon closes the gate. SIGTERM is raised once no work is in flight, so that
+ *              none is cut off, or when LEAVE's patience is over.
+ *   handler    It is raised at once and the gate stays as it is: the handler may want to save data
+ *              that is on the GPU.
+ *   ignored    As for the default. Only the daemon may send SIGKILL.
  *
- * Without the daemon nobody closes the gate: then it is raised at once. It is raised once for each
- * LEAVE. All of this is the agent's. Under MPS the signal is caught, and the process ends by
- * clean_exit.h.
+ * If the daemon is lost, nothing closes the gate, so SIGTERM is raised at once. Each LEAVE raises
+ * it once. Only the agent calls these functions. Under MPS the signal is caught and clean_exit.h
+ * ends the process.
  */
 #pragma once
 
@@ -18,15 +19,18 @@
 struct td_msg;
 struct td_msg_leave;
 
-/* LEAVE has come. LEAVING is sent by send(). */
+/* Called when LEAVE has come. It answers with LEAVING through send(). */
 void td_leave_asked(
 	const struct td_msg_leave *msg, void (*send)(const struct td_msg *msg), uint64_t now_ns);
 
-/* Behind the steps that close and drain. Returns when to be called again, or UINT64_MAX. */
+/*
+ * Called after the steps that close and drain. Returns the time of the next call (monotonic ns), or
+ * UINT64_MAX for none.
+ */
 uint64_t td_leave_step(uint64_t now_ns);
 
-/* The connection is lost. */
+/* The connection to the daemon is lost. */
 void td_leave_lost(void);
 
-/* In the child, which nobody has asked to end. */
+/* Called in a forked child: LEAVE was not meant for it. */
 void td_leave_forked(void);

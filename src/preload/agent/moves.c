@@ -1,4 +1,6 @@
-/* See moves.h. All of it is the agent's but the mover's preparation, which has its own thread. */
+/*
+ * See moves.h. The agent owns all state here; the mover's preparation runs in a thread of its own.
+ */
 #include "preload/agent/moves.h"
 
 #include <stdatomic.h>
@@ -24,16 +26,16 @@ static struct {
 	enum state state;
 	uint64_t number;
 	bool cancelled;
-	/* The preparation's: written by its thread before `ended`. */
+	/* The thread that prepares writes these before it sets `ended`. */
 	uint8_t gpu[16];
 	bool is_there;
 	unsigned slot;
 	uint64_t reasons;
 } move;
 static _Atomic bool ended;
-static uint8_t cancelled_gpu[16]; /* where the last move that was cancelled was to go */
+static uint8_t cancelled_gpu[16]; /* target GPU of the last move that was cancelled */
 
-static uint64_t told; /* MOVABLE: one more; 0: nothing yet */
+static uint64_t told; /* reasons in the last MOVABLE plus 1; 0: none was sent */
 
 void td_moves_set_mover(const struct td_mover *m)
 {
@@ -80,7 +82,10 @@ static void prepare(const struct td_msg_move *msg, void (*send)(const struct td_
 	say(send, msg->number, TD_MOVE_FAILED, TD_UNMOVABLE(BUSY));
 }
 
-/* Both GPUs are told of before the first one is left, so that no bytes are counted nowhere. */
+/*
+ * The moment of the move. Both GPUs' usage is reported before MOVED, so that the daemon never
+ * misses the bytes.
+ */
 static void go(void (*send)(const struct td_msg *msg))
 {
 	uint64_t reasons = TD_UNMOVABLE(BUSY), bytes = 0, began_ns = td_time_now_ns();
@@ -153,7 +158,7 @@ static void look(void (*send)(const struct td_msg *msg))
 	send(&msg);
 }
 
-/* A preparation has ended; whoever asked may be gone, or wants it no more. */
+/* Handles the end of a preparation. The daemon may have cancelled it or be gone by now. */
 static void settle(void (*send)(const struct td_msg *msg))
 {
 	move.state = move.is_there ? PREPARED : NONE;

@@ -1,15 +1,15 @@
 /*
- * The agent's side of moves to another GPU. The daemon asks (MOVE); what it takes is done by a
- * mover, which libtandem.so has (preload/move).
+ * The agent's side of moving the program to another GPU. The daemon asks for it (MOVE). The mover,
+ * a set of functions that preload/move provides, does the work.
  *
- *          MOVE PREPARE            it is there                  MOVE GO
- *   NONE ----------------> PREPARING ----------------> PREPARED ----------> NONE, on that GPU
+ *          MOVE PREPARE            it has ended                MOVE GO
+ *   NONE ----------------> PREPARING ----------------> PREPARED ----------> NONE, on the new GPU
  *    ^                        |                           |
- *    +--- FAILED, cancelled, the daemon is lost ----------+                 NONE, where it was
+ *    +-- FAILED, cancelled, or the daemon is lost --------+                 NONE, on the old GPU
  *
- * PREPARING is done by a thread of its own while the program runs: contexts and code take long. GO
- * is done by the agent, behind the closed gate with the device drained. A cancelled preparation is
- * awaited: another one begins after it.
+ * A thread of its own does PREPARING while the program runs, because making contexts and loading
+ * code take long. The agent does GO, with the gate closed and the device drained. A cancelled
+ * preparation runs to its end before another one can begin.
  */
 #pragma once
 
@@ -19,39 +19,45 @@
 #include "proto/proto.h"
 
 struct td_mover {
-	/* Why the program cannot move now; 0: it can. */
+	/* Returns why the program cannot move now: bits of TD_UNMOVABLE; 0 if it can. */
 	uint64_t (*reasons)(void);
 	/*
-	 * Makes all twins on that GPU. False: *ret_reasons. *ret_slot: the GPU's, to which the
-	 * process has attached by then.
+	 * Makes the twins (copies of the program's contexts, streams and so on) on that GPU. On
+	 * success the process has attached to the GPU, and *ret_slot is its slot. On failure
+	 * returns false and sets *ret_reasons.
 	 */
 	bool (*prepare)(const uint8_t gpu[16], unsigned *ret_slot, uint64_t *ret_reasons);
 	/*
-	 * The process lives there from now on. False: it has stayed, as it was. limit_bytes: what
-	 * it may have there.
+	 * Moves the program to the prepared GPU, where it may have limit_bytes. Returns false and
+	 * sets *ret_reasons if it could not; the program is then unchanged on the old GPU.
 	 */
 	bool (*go)(uint64_t limit_bytes, unsigned *ret_from, uint64_t *ret_bytes,
 		uint64_t *ret_reasons);
-	/* It stays where it is: what was prepared is of no use at present. */
+	/* Drops a preparation that is not going to be used: the program stays on its GPU. */
 	void (*cancel)(void);
 };
 
-/* Called once, at load. */
+/* Called once, at load, to provide the mover. */
 void td_moves_set_mover(const struct td_mover *mover);
 
-/* -- the agent's -- */
+/* -- called by the agent only -- */
 
 /*
- * Was the last move that was cancelled to go there? A daemon that has no place there for the
- * program cancels its move instead of answering ATTACH.
+ * Was the last cancelled move to go to this GPU? A daemon that has no room there cancels the move
+ * and does not answer ATTACH.
  */
 bool td_moves_is_cancelled(const uint8_t gpu[16]);
 
 void td_moves_asked(
 	const struct td_msg_move *msg, void (*send)(const struct td_msg *msg), uint64_t now_ns);
-/* Sends what has come of a preparation; with `look`, also why the program cannot move. */
+/*
+ * Sends the result of a preparation. With `look` it also sends why the program cannot move, if that
+ * changed.
+ */
 void td_moves_step(void (*send)(const struct td_msg *msg), bool look);
-/* The daemon is gone, or there is a new one, which knows nothing. */
+/*
+ * td_moves_lost: the connection is lost. td_moves_again: a new daemon must be told everything anew.
+ */
 void td_moves_lost(void);
 void td_moves_again(void);
 void td_moves_forked(void);

@@ -1,4 +1,4 @@
-/* See place.h. */
+/* Which GPUs the process's job may see; see place.h. */
 #include "preload/agent/place.h"
 
 #include <errno.h>
@@ -14,8 +14,8 @@
 #include "proto/proto.h"
 
 /*
- * So long a program waits for the daemon's choice. Where there is none it waits for the grace time:
- * one that is being replaced is back by then.
+ * A program waits this long for the daemon to choose its GPUs. If there is no daemon it waits for
+ * the grace time, in which a daemon that is being replaced comes back.
  */
 #define PATIENCE_NS (10 * TD_NS_PER_S)
 
@@ -26,17 +26,17 @@ enum state {
 };
 
 static struct td_placed
-	candidates;     /* as the environment says; fixed after load. count 0: nothing is wanted */
-static unsigned wanted; /* how many of them */
-static bool rest;       /* the others are visible, too, behind those */
+	candidates;     /* from the environment; fixed after load. count 0: the job may see all */
+static unsigned wanted; /* how many of the candidates the job gets */
+static bool rest;       /* the program also sees all other GPUs, after those */
 static struct td_lock lock = TD_LOCK_INIT(TD_RANK_PLACE);
 static struct td_placed chosen; /* guarded by lock until DECIDED, then fixed */
-static _Atomic uint32_t state;  /* enum state; DECIDED is entered under the lock. Futex */
+static _Atomic uint32_t state;  /* futex; enum state. It becomes DECIDED under the lock */
 static _Atomic bool alone;      /* there is no daemon at present */
 
-/* The agent's. */
+/* Owned by the agent. */
 static bool told;
-static struct td_placed answer; /* PLACED so far */
+static struct td_placed answer; /* the GPUs that PLACED has named so far */
 
 static bool add(struct td_placed *placed, const char *text, size_t len)
 {
@@ -175,7 +175,7 @@ void td_place_message(const struct td_msg_placed *msg)
 
 	if (atomic_load(&state) != ASKED || msg->index != answer.count)
 		return;
-	/* It may be a part of a GPU, whose name begins with other letters. */
+	/* MIG instances have UUIDs with another prefix, so the candidate's own text is taken. */
 	for (unsigned i = 0; i < candidates.count; i++)
 		if (!memcmp(candidates.uuid[i], msg->gpu, 16))
 			known = candidates.text[i];
@@ -185,7 +185,7 @@ void td_place_message(const struct td_msg_placed *msg)
 
 void td_place_alone(void)
 {
-	/* Each time, as a thread that is just about to sleep does not hear it. */
+	/* The wake-up is repeated in each step: a thread that is just going to sleep misses it. */
 	atomic_store(&alone, true);
 	if (atomic_load(&state) == ASKED)
 		td_futex_wake_all(&state, false);

@@ -1,15 +1,15 @@
 /*
  * The GPUs that the process's job may see (`tandem run --gpu`; docs/decisions/0013).
  *
- *   TANDEM_GPUS       their UUIDs with commas between, in the order in which the program sees them
- *   TANDEM_GPU_COUNT  how many of them; where it is fewer the daemon chooses, when the first
- *                     process of the job wants to know
- *   TANDEM_GPU_REST   set: the program sees the others, too, behind those
+ *   TANDEM_GPUS       UUIDs separated by commas, in the order in which the program sees them
+ *   TANDEM_GPU_COUNT  how many of them the job gets. If it is fewer than TANDEM_GPUS lists, the
+ *                     daemon chooses when a process of the job first asks
+ *   TANDEM_GPU_REST   if set, the program also sees all other GPUs, after those
  *
- *   UNDECIDED --a thread wants to know--> ASKED --PLACED--> DECIDED
+ *   UNDECIDED --a thread asks--> ASKED --PLACED--> DECIDED
  *
- * Without a daemon for the grace time, or without its answer, ASKED ends in all of them. Once
- * decided it stays so for the process's life. Each daemon is told.
+ * If there is no daemon for the grace time, or it does not answer, all of TANDEM_GPUS are taken.
+ * The decision holds until the process ends. Each new daemon is told of it.
  */
 #pragma once
 
@@ -28,25 +28,25 @@ struct td_placed {
 	uint8_t uuid[TD_GPU_MAX][16];
 };
 
-/* Once, at load. */
+/* Reads the environment. Called once, at load. */
 void td_place_read(void);
 
 /*
- * Was the process told which GPUs its job may see at all? If not, it sees every one, and nothing
- * else here is to be called but by the agent.
+ * Does the environment say which GPUs the job may see? If not, the program sees every GPU, and only
+ * the agent may call the other functions here.
  */
 bool td_place_is_wanted(void);
 
-/* Returns them. May wait, boundedly, for the daemon's choice. */
+/* Gets the chosen GPUs. May wait, for a limited time, for the daemon's choice. */
 void td_place_get(struct td_placed *ret);
 
-/* -- the agent's side -- */
+/* -- called by the agent only -- */
 
-/* While there is a daemon: tells it once for each connection what there is to tell. */
+/* Called while there is a daemon. Sends it, once per connection, the candidates or the choice. */
 void td_place_step(void (*send)(const struct td_msg *msg));
 void td_place_message(const struct td_msg_placed *msg);
-/* There is no daemon: nobody waits for one longer than the grace time. */
+/* Called while there is no daemon. Threads then wait no longer than the grace time. */
 void td_place_alone(void);
-/* The connection is gone. */
+/* The connection to the daemon is lost. */
 void td_place_disconnected(void);
 void td_place_forked(void);

@@ -1,4 +1,4 @@
-/* Closing, shrinking, filling, opening, idleness: see plans.h. */
+/* Carries out the daemon's plans: closes, drains, moves memory, reports; see plans.h. */
 #include "preload/agent/plans_internal.h"
 #include "preload/base/agent_calls.h"
 #include "preload/base/backend.h"
@@ -24,13 +24,14 @@
 #define EMPTY_PAUSE_NS     (20 * TD_NS_PER_US)
 #define EMPTY_PAUSE_MAX_NS TD_NS_PER_MS
 /*
- * The report of one slot goes out at most this often. At once go acknowledgements, questions, and
- * what has come from other processes.
+ * USED is sent for a slot at most this often. Acknowledgements, questions, and memory that came
+ * from other processes are reported at once.
  */
 #define REPORT_EVERY_NS (5 * TD_NS_PER_MS)
 /*
- * After a move that failed; and while the limit would do but another process has not yet given up
- * what the device lacks.
+ * A move that failed is tried again after RETRY_NS. Where the limit would suffice but another
+ * process has not yet freed the device's memory, the pause rises from ROOM_PAUSE_MIN_NS to
+ * ROOM_PAUSE_MAX_NS.
  */
 #define RETRY_NS          (100 * TD_NS_PER_MS)
 #define ROOM_PAUSE_MIN_NS (2 * TD_NS_PER_MS)
@@ -39,18 +40,18 @@
 static struct td_plan_slot plans[TD_SLOT_MAX];
 static td_plans_send_fn send_msg;
 static const struct td_backend *_Atomic backend;
-static uint64_t drain_deadline_ns; /* the daemon's; 0: it has not said */
+static uint64_t drain_deadline_ns; /* from the last GRANT; 0: none has come */
 
 static struct {
 	enum td_closing stage;
-	uint32_t word; /* the closed word that this is about */
+	uint32_t word; /* the gate word that began this closing */
 	uint64_t began_ns, deadline_ns, pause_ns, frozen_ns;
 	uint64_t ticket;
 } closing;
 
-static uint64_t closings; /* begun so far; never begun anew */
+static uint64_t closings; /* number of closings so far; never reset */
 static uint32_t
-	left_behind; /* the word that a daemon which is gone had us drained with; 0: it had not */
+	left_behind; /* the gate word of a drained closing when the daemon was lost; 0: none */
 
 void td_plans_init(td_plans_send_fn send)
 {
@@ -104,7 +105,7 @@ void td_agent_stats(unsigned slot, struct td_memory_stats *ret)
 
 /* -- messages -- */
 
-/* Sends the figures that no limit goes by, if one has changed. */
+/* Sends STATS, the figures that have no influence on limits, if one of them has changed. */
 static void send_stats(unsigned slot, const struct td_memory_stats *stats)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_stats};
@@ -162,9 +163,9 @@ void td_plans_report_slot(unsigned slot, uint32_t seq)
 }
 
 /*
- * A backend has moved a part: the daemon may hand the bytes on while the rest still moves. That
- * acknowledges the plan: nothing is granted beyond its limit any more, so what is resident now is
- * the most that ever will be.
+ * A backend calls this after each part of a move, so that the daemon can pass the freed bytes on
+ * meanwhile. The report acknowledges the plan: from now on no allocation is granted beyond its
+ * limit, so resident memory only falls.
  */
 void td_plans_progress(unsigned slot)
 {
@@ -193,7 +194,7 @@ static void send_asks(unsigned slot)
 
 	if (!td_client_take_need(slot, &ticket, &bytes, &mobility))
 		return;
-	/* The daemon adds the bytes to what was reported, so that has to be right. */
+	/* The daemon adds the request to the reported bytes: report them first. */
 	td_plans_report_slot(slot, plans[slot].acknowledged_seq);
 	td_client_told_with_need(slot, plans[slot].crossed_bytes);
 	msg.ask.slot = slot;
@@ -232,7 +233,7 @@ static void take_grant(const struct td_msg_grant *msg)
 	plan->total_bytes = msg->total_bytes;
 	drain_deadline_ns = msg->drain_deadline_ns;
 	plan->retry_ns = plan->pause_ns = 0;
-	/* From here on no allocation is granted beyond it. */
+	/* From here on no allocation is granted beyond this limit. */
 	td_client_set_limit(
 		msg->slot, msg->device_bytes, msg->total_bytes, msg->gate == TD_GATE_OPEN);
 	td_plans_decide_keep(msg->slot);
@@ -311,8 +312,8 @@ static void begin_closing(uint32_t word, uint64_t now_ns)
 }
 
 /*
- * The word has been seen as closed by us, and the barrier made: who is not inside now is not going
- * to be.
+ * Waits until no thread is inside a submitting call. The closed word has been seen and a
+ * process-wide barrier made, so no further thread can enter.
  */
 static uint64_t empty(uint64_t now_ns)
 {
@@ -324,13 +325,13 @@ static uint64_t empty(uint64_t now_ns)
 		return next_ns;
 	}
 	/*
-	 * Nothing was ever submitted, or all of it is done already: then nobody has to be woken to
-	 * wait for it.
+	 * If nothing was ever submitted, or all of it has ended, the drain thread need not be
+	 * woken.
 	 */
 	closing.ticket = 0;
 	if (td_marker_launches() && td_context_gpu_count() && !td_drain_is_idle()) {
 		closing.ticket = td_drain_begin();
-		/* No thread can be had for now: what cannot be waited for is not done. */
+		/* The drain thread could not be started: try again. */
 		if (!closing.ticket)
 			return now_ns + EMPTY_PAUSE_MAX_NS;
 	}
@@ -377,8 +378,8 @@ bool td_plans_is_still(void)
 }
 
 /*
- * Tells whether memory lies where the program's work could not use it. Once all memory has to be on
- * the device, no more of it gets there.
+ * Tells whether the device cannot reach some of the program's memory. It first ends the deferral of
+ * mappings, so that new memory is mapped at once and no more is added meanwhile.
  */
 static bool is_anything_away(void)
 {
@@ -413,7 +414,7 @@ static int fill(unsigned slot, uint64_t limit_bytes, void (*note)(unsigned))
 	return backend ? td_plans_move(slot, limit_bytes, backend->fill, note) : 0;
 }
 
-/* 0: everything is within the device's reach. */
+/* Returns 0 if the device can reach all of the slot's memory. */
 static int reach(unsigned slot, uint64_t limit_bytes, void (*note)(unsigned))
 {
 	return backend && backend->reach ? td_plans_move(slot, limit_bytes, backend->reach, note)
@@ -421,8 +422,8 @@ static int reach(unsigned slot, uint64_t limit_bytes, void (*note)(unsigned))
 }
 
 /*
- * Nothing that this process has there can be moved any more. It is to see its error, not to wait
- * for memory.
+ * Sends FAILED: a context has failed, so none of this process's memory on that GPU can be moved any
+ * more. The program is to see its error instead of waiting for memory.
  */
 static void send_failed(unsigned slot)
 {
@@ -441,22 +442,22 @@ static void do_closed(unsigned slot, struct td_plan_slot *plan, uint64_t now_ns)
 	int r;
 
 	/*
-	 * An allocation that was granted before this limit came is about to land: it counts too.
-	 * Its end wakes us.
+	 * An allocation granted before this limit came is still being made, and counts too. The
+	 * agent is woken when it is done.
 	 */
 	if (closing.stage != TD_CLOSING_DRAINED || td_client_landing(slot))
 		return;
 	td_client_set_defer(slot, true);
 	/*
-	 * Memory that is to leave needs host memory: as much as was granted, or as there is. The
-	 * daemon's answer wakes us.
+	 * Memory that leaves the device needs host memory. The agent waits for the daemon's grant
+	 * of it, which wakes it. Then it uses as much as was granted.
 	 */
 	if (!td_host_ready(td_plans_host_bytes()))
 		return;
 	r = shrink(slot, plan->device_bytes, td_plans_progress);
 	/*
-	 * The limit holds, though what is there is more: the daemon is to know that we have heard
-	 * of it.
+	 * Not all could leave the device. The limit still holds for new allocations, so the report
+	 * acknowledges the plan, and the move is tried again.
 	 */
 	if (r && r != -ENOTRECOVERABLE) {
 		plan->retry_ns = now_ns + RETRY_NS;
@@ -470,8 +471,8 @@ static void do_closed(unsigned slot, struct td_plan_slot *plan, uint64_t now_ns)
 }
 
 /*
- * The limit would do, but the device is full. The daemon knows whether somebody is still giving
- * memory back.
+ * Sends SHORTAGE: the limit allows the memory but the device is full. The daemon knows whether
+ * another process is still giving memory back.
  */
 static void send_shortage(unsigned slot, uint64_t missing_bytes)
 {
@@ -494,7 +495,7 @@ static void room_is_short(unsigned slot, struct td_plan_slot *plan,
 	if (plan->pause_ns > ROOM_PAUSE_MAX_NS)
 		plan->pause_ns = ROOM_PAUSE_MAX_NS;
 	plan->retry_ns = now_ns + plan->pause_ns;
-	/* Only bytes that may be on the device can be missing there. */
+	/* At most the limit's bytes can be missing on the device. */
 	missing = (stats->demanded_bytes < plan->device_bytes ? stats->demanded_bytes
 							      : plan->device_bytes);
 	missing = missing > stats->resident_bytes ? missing - stats->resident_bytes : 0;
@@ -502,8 +503,8 @@ static void room_is_short(unsigned slot, struct td_plan_slot *plan,
 }
 
 /*
- * Moves memory that the limit does not let onto the device to the host, and back where there is
- * room. Memory can change its place only while nothing runs.
+ * Moves memory beyond the limit to the host, and memory back to the device where there is room.
+ * This needs a drained device; otherwise the result `found` of the fill stands.
  */
 static int spill(unsigned slot, const struct td_plan_slot *plan, int found)
 {
@@ -513,8 +514,9 @@ static int spill(unsigned slot, const struct td_plan_slot *plan, int found)
 }
 
 /*
- * Allocations that were granted take what is theirs. And a limit may have been raised for what a
- * thread has asked for: that is not filled with what lies on the host.
+ * Returns up to how many bytes the slot may be filled. Room is left for allocations that are
+ * granted but not yet made, and for those that threads wait for, if the limit is too low for
+ * everything.
  */
 static uint64_t fill_to(unsigned slot, const struct td_plan_slot *plan)
 {
@@ -555,13 +557,13 @@ static void do_open(unsigned slot, struct td_plan_slot *plan, uint64_t now_ns)
 	struct td_memory_stats stats;
 	int r;
 
-	/* As in do_closed. */
+	/* The same two waits as in do_closed. */
 	if (spills && closing.stage == TD_CLOSING_DRAINED &&
 		(td_client_landing(slot) || !td_host_ready(td_plans_host_bytes())))
 		return;
 	/*
-	 * Before fill looks: what is deferred until here it finds, and nothing is deferred any
-	 * more.
+	 * Deferral ends before the fill, so that the fill maps every allocation made until now, and
+	 * later ones map themselves.
 	 */
 	td_client_set_defer(slot, false);
 	r = fill_open(slot, plan);
@@ -580,8 +582,8 @@ static void do_open(unsigned slot, struct td_plan_slot *plan, uint64_t now_ns)
 	if (r) {
 		td_agent_stats(slot, &stats);
 		/*
-		 * With a limit that is too low a higher one will come; else it is for us to try
-		 * again.
+		 * If the limit is too low, the daemon will send a higher one, so nothing is left to
+		 * do. Otherwise the agent tries again.
 		 */
 		plan->acknowledged = stats.demanded_bytes > plan->device_bytes && !spills;
 		if (!plan->acknowledged)
@@ -596,7 +598,7 @@ static void do_open(unsigned slot, struct td_plan_slot *plan, uint64_t now_ns)
 	send_msg(&msg);
 }
 
-/* After a free the rest may fit a limit that was too low. Then no higher one comes. */
+/* After a free the rest may fit the limit. The daemon sends no new one, so fill again. */
 static void look_again(unsigned slot, struct td_plan_slot *plan)
 {
 	struct td_memory_stats stats;
@@ -609,9 +611,9 @@ static void look_again(unsigned slot, struct td_plan_slot *plan)
 }
 
 /*
- * Takes what the program's threads have changed. Changes wake the agent once they are taken, so
- * those that have only to be reported are left until then: a program that allocates all the time
- * wakes it once a report.
+ * Notes that the program's threads have changed memory. Taking a change makes the next one wake the
+ * agent again. So changes that only have to be reported are not taken until the report: a program
+ * that allocates all the time wakes the agent once per report.
  */
 static void note_changes(unsigned slot, struct td_plan_slot *plan)
 {
@@ -665,7 +667,7 @@ bool td_plans_fill_alone(void)
 		r = fill(i, UINT64_MAX, td_client_memory_changed);
 		if (r && r != -ENOTRECOVERABLE)
 			r = reach(i, UINT64_MAX, td_client_memory_changed);
-		/* A failed context is not waited for: the program is to see its error. */
+		/* A failed context does not count: the program is to see its error. */
 		if (r && r != -ENOTRECOVERABLE)
 			all = false;
 	}

@@ -1,14 +1,14 @@
 /*
- * The agent's part of plans: what the daemon granted, and how far the agent is with it. All of it
- * belongs to the agent thread. Messages go through a function that tests replace.
+ * The agent's part of plans: the daemon's grants, and how far the agent has carried them out. Only
+ * the agent thread uses it. Messages go out through a function that tests replace.
  *
- *   the gate word is closed --> EMPTYING    until no thread is inside a submitting call
- *   no thread is inside     --> DRAINING    until the device has done what was submitted
- *   the drain is done       --> DRAINED     told; memory is shrunk to the GRANT
- *   the deadline has passed --> STUCK       told; waits for the word to change
- *   GRANT(open)             --> memory is filled, READY is told, and the daemon opens the word
+ *   the gate word is closed --> EMPTYING    waits until no thread is inside a submitting call
+ *   no thread is inside     --> DRAINING    waits until the device has done all submitted work
+ *   the drain is done       --> DRAINED     DRAINED is sent; memory is shrunk to the GRANT
+ *   the deadline has passed --> STUCK       STUCK is sent; waits for the word to change
+ *   GRANT(open)             --> memory is filled, READY is sent, and the daemon opens the word
  *
- * An opened word ends every stage.
+ * Every stage ends when the word opens.
  */
 #pragma once
 
@@ -28,46 +28,52 @@ enum td_closing {
 	TD_CLOSING_STUCK,
 };
 
-/* Sends a message to the daemon; a failure shows at the next receive. */
+/* Sends a message to the daemon. A failed send is noticed at the next receive. */
 typedef void (*td_plans_send_fn)(const struct td_msg *msg);
 
 void td_plans_init(td_plans_send_fn send);
 
-/* A new connection, or none: nothing is planned any more. */
+/* The connection is new or lost: all plans are dropped. */
 void td_plans_reset(void);
 
 void td_plans_set_backend(const struct td_backend *backend);
 const struct td_backend *td_plans_backend(void);
 
-/* A GRANT; other messages are passed over. */
+/* Handles a GRANT; other messages are ignored. */
 void td_plans_message(const struct td_msg *msg);
 
-/* The GPU was attached, or detached: plans are acted upon only in between. */
+/* The slot's GPU was attached or detached. Plans are carried out only while it is attached. */
 void td_plans_attached(unsigned slot, bool attached);
 
-/* Does what can be done now about a closed gate, before all else: others wait for it. */
+/*
+ * Does what can be done now about a closed gate. Called first in each step, because others wait for
+ * it.
+ */
 void td_plans_close(uint64_t now_ns);
 
-/* Does what can be done now. Returns when to be called again at the latest (monotonic ns). */
+/* Does what can be done now. Returns the latest time for the next call (monotonic ns). */
 uint64_t td_plans_step(uint64_t now_ns);
 
 enum td_closing td_plans_closing(void);
 
 /*
- * Was the gate shut by a daemon that is gone now while nothing of ours was running, or could run?
+ * Called when the daemon is lost. Returns true if it had closed the gate and none of our work was
+ * running, or could run.
  */
 bool td_plans_was_waiting(uint32_t word);
 
 /*
- * Without a daemon: brings everything back as far as the devices have room. True: all is
- * accessible.
+ * Without a daemon: moves all memory back as far as the devices have room. Returns true if the
+ * devices can reach all of it.
  */
 bool td_plans_fill_alone(void);
 
-/* Gives back what is kept for small allocations and is not used. Called once a second. */
+/*
+ * Frees blocks that are kept for small allocations and were not used lately. Called once a second.
+ */
 void td_plans_trim_idle(void);
 
-/* Tells the daemon every slot's totals now. */
+/* Reports every slot's memory to the daemon now. */
 void td_plans_report(void);
 
 void td_plans_exiting(void);

@@ -1,4 +1,4 @@
-/* The agent's plans, what they do in a context of the program's. */
+/* The part of plans.c that makes driver calls in one of the program's contexts. */
 #include <errno.h>
 
 #include "preload/agent/plans.h"
@@ -7,8 +7,8 @@
 #include "preload/driver/driver.h"
 
 /*
- * The slot's context is current for the agent, and does not end, until leave. 0; -EAGAIN: it may be
- * ending; -ENODEV: there is none that can be.
+ * Makes the slot's context current for the agent and keeps it alive until leave(). Returns 0,
+ * -EAGAIN if the context may be ending, or -ENODEV if the slot has none.
  */
 static int enter(const struct td_driver *driver, unsigned slot, struct td_gpu_info *ret)
 {
@@ -51,14 +51,14 @@ int td_plans_move(unsigned slot, uint64_t limit_bytes,
 	struct td_gpu_info gpu;
 	int r = how ? enter(driver, slot, &gpu) : -ENODEV;
 
-	/* Without a context there is nothing to move. */
+	/* If the slot has no context there is nothing to move. */
 	if (r)
 		return r == -EAGAIN ? r : 0;
 	r = how(slot, limit_bytes, note);
 	leave(driver);
 	/*
-	 * The program has ended that context meanwhile: what is there of others can be moved in one
-	 * of them, and of none there is nothing to move.
+	 * The program has ended that context meanwhile, so this is no failure of the device: the
+	 * caller tries again with another context of the slot.
 	 */
 	return r == -ENOTRECOVERABLE && !td_context_is_alive(gpu.serial) ? -EAGAIN : r;
 }

@@ -1,6 +1,6 @@
 /*
- * The agent's plans, what they need of the host's memory: how much of it is asked for (host.h), and
- * what is done when there is more of it, or others lack it.
+ * The part of plans.c for host memory: how much the process asks the daemon for (host.h), and what
+ * it does when it gets more or when other processes lack it.
  */
 #include "preload/agent/plans.h"
 #include "preload/agent/plans_internal.h"
@@ -19,7 +19,7 @@ uint64_t td_plans_host_bytes(void)
 	for (unsigned i = 0; td_host_is_bounded() && i < TD_SLOT_MAX; i++) {
 		const struct td_plan_slot *plan = td_plans_at(i);
 
-		/* Behind an open gate everything stays where it is. */
+		/* While the gate is open no memory moves, so the limit does not count. */
 		bool spills = plan->known && td_plans_spills(i) &&
 			      td_plans_closing() == TD_CLOSING_DRAINED;
 		bool limited = spills || (plan->known && plan->gate == TD_GATE_CLOSED);
@@ -39,7 +39,9 @@ void td_plans_host_give_back(unsigned slot)
 		(void)td_plans_move(slot, 0, backend->give_back, td_plans_progress);
 }
 
-/* More may have a place now. */
+/*
+ * After more host memory became available: memory that could not leave the device is tried again.
+ */
 static void leave_again(unsigned slot)
 {
 	struct td_plan_slot *plan = td_plans_at(slot);
@@ -58,7 +60,7 @@ uint64_t td_plans_host_again(unsigned slot, uint64_t now_ns)
 
 	if (plan->again_ns && now_ns >= plan->again_ns) {
 		plan->again_ns = 0;
-		plan->dirty = true; /* it may count as movable again */
+		plan->dirty = true; /* memory that counted as fixed may be movable again */
 		leave_again(slot);
 		return now_ns;
 	}
@@ -76,12 +78,15 @@ void td_plans_host_message(const struct td_msg_grant *msg)
 			leave_again(i);
 		if (!td_plans_at(i)->attached)
 			continue;
-		td_plans_at(i)->dirty = true; /* what cannot leave may have changed */
+		td_plans_at(i)->dirty = true; /* the host memory decides how much counts as fixed */
 		td_plans_host_give_back(i);
 	}
 }
 
-/* The bytes that may have to leave, with those on their way, where a place is reserved for them. */
+/*
+ * Returns the bytes that may have to leave the device, including promised allocations, if the
+ * user's setting demands a reserved place on the host for them (TANDEM_HOST_FULL=refuse).
+ */
 static uint64_t movable_bytes(void)
 {
 	struct td_memory_stats stats;
@@ -106,7 +111,10 @@ static uint64_t wanted(void)
 	return bytes > expected ? bytes : expected;
 }
 
-/* The daemon believes in no more than it knows to be allocated. */
+/*
+ * Sends the request for host memory. The daemon grants no more than the memory it knows to be
+ * allocated, so that is reported first.
+ */
 static void send_need(const struct td_msg *msg)
 {
 	struct td_memory_stats stats;

@@ -1,6 +1,7 @@
 /*
- * The agent's plans: idleness. While others wait, a process that has submitted nothing for a while
- * and has nothing in flight says so (IDLE), and is busy again with the next launch.
+ * The part of plans.c for idleness. While other processes wait, a process that has submitted
+ * nothing for a while and has no work in flight tells the daemon (IDLE). The next launch makes it
+ * busy again.
  */
 #include "preload/agent/plans_internal.h"
 
@@ -17,16 +18,20 @@
 #include "proto/words.h"
 
 #define NEVER UINT64_MAX
-/* An idle process is looked at less and less often. */
+/* The pause between two checks of an idle process rises to this. */
 #define IDLE_CHECK_MAX_NS (100 * TD_NS_PER_MS)
 
 static _Atomic bool exiting;
 
 static struct {
 	uint64_t launches, since_ns,
-		check_ns; /* seen so many, unchanged since; to be looked at next */
+		/*
+		 * submissions counted at the last check; since when unchanged; time of the next
+		 * check
+		 */
+		check_ns;
 	uint64_t every_ns;
-	uint64_t ticket; /* of the drain that proves it; 0: none under way */
+	uint64_t ticket; /* the drain pass that proves idleness; 0: none is under way */
 	uint64_t ticket_launches;
 	bool reported;
 } idle;
@@ -71,8 +76,8 @@ static void busy(uint64_t launches, uint64_t now_ns)
 }
 
 /*
- * A thread that submits between our last look and the daemon's reading of IDLE is told of by the
- * look after sending.
+ * A thread may submit between our last check and the moment when the daemon reads IDLE. So the
+ * counter is checked once more after IDLE is sent.
  */
 static void report_idle(uint64_t now_ns)
 {
@@ -101,8 +106,8 @@ uint64_t td_plans_idle_step(uint32_t word, uint64_t now_ns)
 	}
 	launches = td_marker_launches();
 	/*
-	 * Who waits for memory is about to use it: a turn that ended meanwhile would take that
-	 * memory away again.
+	 * A thread that waits for memory is about to use it. If the turn ended now, that memory
+	 * would have to leave the device again.
 	 */
 	if (td_client_is_allocating())
 		busy(launches, now_ns);

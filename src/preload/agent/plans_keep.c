@@ -1,13 +1,14 @@
 /*
- * The agent's plans, what the program may keep of what it frees (the backend's trim): a little, and
- * only where its limits have room for as much again, as others may need what they have not.
+ * The part of plans.c that decides whether the program may keep memory that it frees (the backend's
+ * trim). It may keep a little, and only while its limits have room for as much again. Otherwise
+ * other processes may need that memory.
  */
 #include "preload/agent/plans.h"
 #include "preload/agent/plans_internal.h"
 #include "preload/link/client_internal.h"
 #include "proto/words.h"
 
-/* In bytes. */
+/* The least room that the limits must have, in bytes. */
 #define ROOM_LEAST (2ull << 20)
 
 static bool fits(uint64_t has, uint64_t bytes, uint64_t most)

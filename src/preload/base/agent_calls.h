@@ -1,37 +1,41 @@
-/* Calls to the agent (agent.h) for all parts of the library, which lie below it. */
+/*
+ * Calls to the agent (agent.h). They are declared in this lower layer so that every part may make
+ * them.
+ */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
 /*
- * For the first use of a GPU. td_agent_expect comes before other threads can find the GPU. Then
- * td_agent_introduce starts the agent if it does not run, and waits, boundedly, until the daemon
- * knows of the GPU or there is no daemon. Threads that find the GPU known wait for the same
- * (td_agent_await): before that, nobody has granted memory.
+ * Called at the first use of a GPU. td_agent_expect is called before other threads can find the
+ * GPU. td_agent_introduce then starts the agent if needed and waits, for a limited time, until the
+ * daemon knows the GPU or there is no daemon. A thread that finds the GPU already known waits for
+ * the same with td_agent_await, because no memory is granted before.
  */
 void td_agent_expect(unsigned slot);
 void td_agent_introduce(unsigned slot);
 void td_agent_await(unsigned slot);
 
 /*
- * Starts the agent if it does not run, and wakes it. False: it cannot run, or there is no path
- * where a daemon could be.
+ * Starts the agent if needed, and wakes it. Returns false if no thread can be created, or if no
+ * socket path is set.
  */
 bool td_agent_start(void);
 
-/* Something for the agent to look at. From any thread, async-signal-safe, keeps errno. */
+/* Wakes the agent so that it looks for work. Any thread; async-signal-safe; keeps errno. */
 void td_agent_wake(void);
 
-/* -- agent thread only -- */
+/* -- called by the agent thread only -- */
 
 /*
- * Counts how often the gate was found closed after it was open, or changed. Memory that came to the
- * device since a count has been out of the program's reach.
+ * Returns how many closings of the gate the agent has begun. Memory that came to the device since a
+ * given closing began has never been used by the program.
  */
 uint64_t td_plans_closings(void);
 
 /*
- * Has all work of this process ended, and can none begin? Only then may a mapping change its place.
+ * Has all work of this process ended, and can none begin? Only then may the mapping of memory
+ * change.
  */
 bool td_plans_is_still(void);

@@ -30,30 +30,35 @@
 
 struct td_memory_stats {
 	uint64_t demanded_bytes; /* allocated by the program, at the driver's granularity */
-	uint64_t resident_bytes; /* of it, on the device */
-	uint64_t host_bytes;     /* of it, on the host (mapped or arena) */
-	uint64_t cached_bytes;   /* of what is demanded, only kept for later, as the program says */
-	uint64_t spilled_bytes;  /* of those, mapped: the device reaches them across the link */
-	uint64_t fixed_bytes;    /* of what is on the device: cannot leave it */
-	uint64_t stranded_bytes; /* of that: for want of a place on the host, until there is one */
-	uint64_t peak_bytes;     /* highest demanded */
-	uint64_t kept_bytes;     /* of what is demanded, free: kept for small allocations */
-	uint64_t crossed_bytes;  /* so far: came from other processes, or may have gone to them */
-	uint64_t given_up_bytes; /* of it: may have gone to them */
-	/* Memory that other processes made, and that counts there. */
+	uint64_t resident_bytes; /* of demanded, on the device */
+	uint64_t host_bytes;     /* of demanded, on the host: mapped or in an arena */
+	/* of demanded, unused in a cache, as the program's allocator says */
+	uint64_t cached_bytes;
+	/* of host_bytes, mapped: the device reaches them across PCIe or NVLink */
+	uint64_t spilled_bytes;
+	uint64_t fixed_bytes;    /* of resident, cannot leave the device */
+	uint64_t stranded_bytes; /* of fixed, only because the host has no room for them now */
+	uint64_t peak_bytes;     /* highest demanded so far */
+	uint64_t kept_bytes;     /* of demanded, in a free block kept for small allocations */
+	uint64_t crossed_bytes;  /* sum so far: imported from or exported to other processes */
+	uint64_t given_up_bytes; /* of crossed, exported */
+	/* Memory of this device that other processes allocated and this one imported. */
 	uint64_t imported_bytes;
 	/*
-	 * Beside all of those: memory that the driver pages because the device had no room for it
-	 * when it was allocated, or that a pool took without asking and is to give back.
+	 * Not part of the sums above: memory that the driver pages because the device had no room
+	 * for it, or that a memory pool took without asking and has to give back.
 	 */
 	uint64_t paged_bytes;
-	/* Part of resident: unified memory, whose pages may be elsewhere. */
+	/* Part of resident: unified memory. Its pages may in fact be on the host. */
 	uint64_t managed_bytes;
-	uint64_t in_bytes, out_bytes; /* moved so far, by direction */
-	uint64_t move_ns;             /* time spent moving */
-	/* When to try again to move what is fixed for want of host memory; 0: never. */
+	uint64_t in_bytes, out_bytes; /* moved so far to the device, and from it */
+	uint64_t move_ns;             /* time spent in moves so far */
+	/*
+	 * When to try again to move memory that is fixed because the host was full (monotonic ns);
+	 * 0: never.
+	 */
 	uint64_t again_ns;
-	uint32_t failed; /* CUresult of a context that can move nothing any more; 0: none */
+	uint32_t failed; /* CUresult of a failed context, whose memory cannot be moved; 0: none */
 };
 
 /*
@@ -65,22 +70,23 @@ struct td_backend {
 
 	/*
 	 * cuMemAlloc, cuMemFree and cuMemGetAddressRange as the program sees them. free and range
-	 * return TD_BACKEND_NOT_MINE for an address that is not the backend's; the caller then asks
-	 * the driver. The range is written on success only.
+	 * return TD_BACKEND_NOT_MINE for an address that is not the backend's; the caller then
+	 * calls the driver. The range is written on success only.
 	 */
 	int (*alloc)(unsigned slot, size_t bytes, uint64_t *ret_address);
 	int (*free)(uint64_t address);
 	int (*range)(uint64_t address, uint64_t *ret_base, size_t *ret_bytes);
 
 	/*
-	 * Like free, for an address that the program freed earlier (late.h): the work that used it
-	 * has ended, and its context is current. Returns a CUresult.
+	 * Frees memory that the program freed while work could still use it (late.h). That work has
+	 * ended, and its context is current. Returns a CUresult.
 	 */
 	int (*release)(uint64_t address);
 
 	/*
-	 * The context in which the address was allocated has ended. Nothing uses the memory, and
-	 * the driver has taken back its part; it may have given the address out again.
+	 * The context of this allocation has ended, and the driver has freed its part of the
+	 * memory. The backend drops its record. The driver may already have given the address to
+	 * another allocation.
 	 */
 	void (*lost)(uint64_t address, const void *context);
 
@@ -106,52 +112,57 @@ struct td_backend {
 	int (*reach)(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
 
 	/*
-	 * Returns the host memory that the slot's bytes are in, or would be in after a shrink to
-	 * the limit (spills: after a shrink, a fill and a reach). NULL: none.
+	 * Returns the host memory that the slot's bytes need: now, or after a shrink to the limit.
+	 * With `spills`: after a shrink, a fill and a reach. NULL: the backend uses no host memory.
 	 */
 	uint64_t (*host_bytes)(unsigned slot, uint64_t limit_bytes, bool spills);
-	/* Gives back what host memory is not in use. Called as shrink is. NULL: there is none. */
+	/*
+	 * Frees host memory that is not in use. Called under the same conditions as shrink. NULL:
+	 * there is none.
+	 */
 	int (*give_back)(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
 
 	/*
-	 * Gives back what is kept for small allocations (td_client_may_keep). idle: only if no
+	 * Frees the block that is kept for small allocations (td_client_may_keep). idle: only if no
 	 * allocation has used it since the last such call. Any thread, also without a context.
 	 * NULL: nothing is kept.
 	 */
 	void (*trim)(unsigned slot, bool idle);
 
-	/* Does the device's driver have what reach needs? Needs no context. NULL: no. */
+	/*
+	 * Can the device's driver map host memory, which reach needs? Needs no context. NULL: no.
+	 */
 	bool (*spills)(int device);
 
 	void (*stats)(unsigned slot, struct td_memory_stats *ret);
 
-	/* The child of a fork owns nothing on the device. */
+	/* Called in a forked child, which owns nothing on the device: drops all records. */
 	void (*forked)(void);
 };
 
 #define TD_BACKEND_NOT_MINE (-1)
 /*
- * Result of alloc: the host has no memory for the record of an allocation. The driver may have some
- * of its own.
+ * A result of alloc: malloc failed, so the allocation cannot be recorded. The caller lets the
+ * driver allocate.
  */
 #define TD_BACKEND_NO_RECORD (-2)
 
 extern const struct td_backend td_backend_plain, td_backend_swap, td_backend_managed;
 
-/* client.h declares what a backend may ask of the agent: may these bytes become resident? */
+/* client.h declares the calls by which a backend asks whether bytes may become resident. */
 
-/* Called before the first context is used. NULL: memory is neither counted nor moved. */
+/* Called before the first context is used. With NULL memory is neither counted nor moved. */
 void td_agent_set_backend(const struct td_backend *backend);
 
-/* Never NULL once the library is loaded. */
+/* Returns the backend; not NULL once the library is loaded. */
 const struct td_backend *td_agent_backend(void);
 
-/* Zeros without a backend. */
+/* Gets the slot's figures; zeros if there is no backend. */
 void td_agent_stats(unsigned slot, struct td_memory_stats *ret);
 
 /*
- * From now on there is memory whose ends copies must not cross (reach.h). Until then nothing is
- * looked up.
+ * True once there are allocations that are parts of larger mappings, so that copies beyond their
+ * ends must be refused (reach.h). Until then copies are not checked.
  */
 extern _Atomic bool td_reach_begun;
 static inline void td_reach_begin(void)

@@ -1,6 +1,6 @@
 /*
- * See caught.h. The kernel is asked each time whose handler there is, because parts of libc and
- * some programs call it directly (system(), Go): what they have set is theirs.
+ * See caught.h. The disposition is read from the kernel each time, because parts of libc (system())
+ * and some runtimes (Go) change it without calling our sigaction(). Their setting must be kept.
  */
 #include "preload/base/caught.h"
 
@@ -15,12 +15,12 @@
 #include "preload/base/futex.h"
 
 #define NUMBERS 65 /* Linux has signals 1 to 64 */
-/* A thread in the handler gives up what it waits for: clean_exit.c is done long before. */
+/* A thread leaves the handler after this time. clean_exit.c has ended the process long before. */
 #define STAY_MAX_NS (20 * TD_NS_PER_S)
 #define SLICE_NS    (100 * TD_NS_PER_MS)
 #define RERAISE_NS  TD_NS_PER_S
 
-/* BY_ITSELF: the thread that gets it has caused it, and cannot go on. */
+/* BY_ITSELF: the receiving thread has caused the signal and cannot go on, as with SIGSEGV. */
 static const struct {
 	int number;
 	enum { FROM_OUTSIDE, BY_ITSELF } how;
@@ -51,13 +51,16 @@ static const struct {
 _Atomic uint32_t td_caught_bell;
 
 static td_sigaction_fn real_action = sigaction;
-static _Atomic uint32_t busy;          /* a lock, taken with all signals blocked */
-static struct sigaction seen[NUMBERS]; /* guarded by it: what the program has set */
-static _Atomic pid_t owner;            /* whose signals are caught; 0: nobody's */
-static _Atomic pid_t faulty;           /* the thread that has got the first, if that is a fault */
-static _Atomic int first;              /* that was caught */
+static _Atomic uint32_t busy; /* spin lock; all signals are blocked while it is held */
+/* the dispositions that the program has set; guarded by `busy` */
+static struct sigaction seen[NUMBERS];
+static _Atomic pid_t owner; /* pid of the process whose signals are caught; 0: none */
+/* tid of the thread that caused the first signal, if that is a fault; else 0 */
+static _Atomic pid_t faulty;
+static _Atomic int first; /* number of the first signal that was caught */
 static void (*_Atomic stays)(void);
-static _Atomic uint32_t parks, let_go; /* let_go: futex; the fault may be repeated */
+/* parks: every thread stays; let_go (futex): the fault may repeat */
+static _Atomic uint32_t parks, let_go;
 
 static bool is_in_table(int number)
 {
@@ -105,7 +108,9 @@ static int send_to(pid_t tid, int number)
 	return syscall(SYS_tgkill, getpid(), tid, number) < 0 ? -errno : 0;
 }
 
-/* It ends the process as soon as the handler returns. */
+/*
+ * Restores the default and raises the signal again. It ends the process when the handler returns.
+ */
 static void raise_by_default(int number)
 {
 	set_default(number);
@@ -113,8 +118,9 @@ static void raise_by_default(int number)
 }
 
 /*
- * Has the signal ended a system call that is about to say EINTR? One that the kernel restarts shows
- * its own number instead, and one that was never made has other code in front.
+ * Has the signal interrupted a system call that will return EINTR? It is found by the return
+ * register and the instruction before the return address. A call that the kernel restarts has its
+ * number in that register.
  */
 static bool ends_a_sleep(void *context)
 {
@@ -130,8 +136,8 @@ static bool ends_a_sleep(void *context)
 }
 
 /*
- * A fault repeats itself. What somebody has sent does not, nor do SIGTRAP and SIGSYS, which come
- * once their instruction is over.
+ * Does the signal come again when the handler returns? A fault does. One that another process sent
+ * does not, nor do SIGTRAP and SIGSYS, which arrive after their instruction.
  */
 static bool repeats(int number, const siginfo_t *info)
 {
@@ -162,7 +168,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 {
 	int saved = errno, none = 0;
 
-	/* The child of a vfork, or of a fork that nobody has told us of. */
+	/* This is a vfork child, or a forked child whose fork handlers did not run. */
 	if (getpid() != atomic_load(&owner)) {
 		raise_by_default(number);
 	} else {
@@ -189,7 +195,7 @@ static bool is_default(const struct sigaction *action)
 	return action->sa_handler == SIG_DFL; /* whatever SA_SIGINFO says */
 }
 
-/* The lock is held. */
+/* The caller holds the lock `busy`. */
 static int catch_it(int number, const struct sigaction *set)
 {
 	struct sigaction act = {
@@ -216,7 +222,10 @@ void td_caught_arm(void)
 	sigset_t before;
 	int saved = errno;
 
-	/* The kernel drops signals by which PID 1 of a namespace would end by default. */
+	/*
+	 * As PID 1 the kernel ignores signals whose disposition is the default, so there is no need
+	 * to catch.
+	 */
 	if (getpid() == 1)
 		return;
 	take(&before);
@@ -228,7 +237,10 @@ void td_caught_arm(void)
 	errno = saved;
 }
 
-/* A change of dispositions by a process that is about to end might as well come too late. */
+/*
+ * Called where a program changes dispositions after a signal was caught. The process is ending, so
+ * the thread waits here and the change has no effect.
+ */
 static void wait_for_end(void)
 {
 	uint64_t end_ns = td_time_now_ns() + STAY_MAX_NS;
@@ -306,10 +318,13 @@ int td_caught_send(pid_t tid)
 {
 	struct sigaction now;
 
-	/* It is in the handler already, and is to come back from there. */
+	/*
+	 * The thread that caused the fault is in the handler already and must return to repeat the
+	 * fault.
+	 */
 	if (tid == atomic_load(&faulty))
 		return 0;
-	/* SIGTERM may be the program's own by now. */
+	/* The program may have set its own SIGTERM handler since, so the disposition is checked. */
 	for (size_t i = 0; i < COUNT; i++)
 		if (table[i].how == FROM_OUTSIDE && !real_action(table[i].number, NULL, &now) &&
 			is_ours(&now))

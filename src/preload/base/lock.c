@@ -11,7 +11,7 @@
 #include "base/time.h"
 #include "preload/base/futex.h"
 
-/* A lost wake-up would cost this much and no more. */
+/* Waiters look again after this time, so a lost wake-up delays them no longer. */
 #define LOCK_RECHECK_NS (50 * TD_NS_PER_MS)
 
 #ifndef NDEBUG

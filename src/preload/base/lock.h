@@ -17,7 +17,7 @@ enum td_lock_rank {
 	TD_RANK_INIT,    /* init.c: one cuInit at a time */
 	TD_RANK_LIFE,    /* agent.c: one starter of the agent at a time */
 	TD_RANK_CHOOSE,  /* choose.c: one choice of the backend */
-	TD_RANK_NEED,    /* client.c: one NEED per GPU is under way */
+	TD_RANK_NEED,    /* client.c: at most one ASK per GPU is open */
 	TD_RANK_BACKEND, /* the memory backends' */
 	TD_RANK_CAPTURE, /* context.c: captures open and close, against the drain's calls */
 	TD_RANK_CONTEXT, /* context.c: the tables of contexts, streams and GPUs */

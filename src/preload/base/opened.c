@@ -36,7 +36,7 @@ static bool is_wanted(int fd, const char *link, bool (*is)(const char *path), ch
 	ssize_t n = readlinkat(fd, link, path, sizeof(path) - 1);
 
 	if (n <= 0)
-		return false; /* closed meanwhile, or one of the directory's own two */
+		return false; /* closed meanwhile, or the entry "." or ".." */
 	path[n] = '\0';
 	if (!is(path))
 		return false;
@@ -44,7 +44,7 @@ static bool is_wanted(int fd, const char *link, bool (*is)(const char *path), ch
 	return true;
 }
 
-/* 1: found. 0: there is none. -1: the list ends with an error. */
+/* Returns 1 if found, 0 if there is none, -1 if the list ended with an error. */
 static int find_descriptor(int fd, bool (*is)(const char *path), char *ret, size_t len)
 {
 	char buffer[4096] __attribute__((aligned(8)));

@@ -1,6 +1,6 @@
 /*
- * Files that a process has open, as the kernel lists them: those of every thread, of every
- * namespace of the dynamic linker and of statically linked libraries, too.
+ * Finds files that the process has open, from the kernel's list. That covers every thread, every
+ * namespace of the dynamic linker, and statically linked libraries.
  */
 #pragma once
 
@@ -8,8 +8,8 @@
 #include <stddef.h>
 
 /*
- * The first whose path `is` says yes to; ret gets as much of the path as fits, and a NUL. Where the
- * kernel does not list them (no /proc, no descriptor left) the answer is true and names the list:
- * what is not known may be open. Keeps errno.
+ * Finds the first open file whose path `is` accepts. ret gets as much of the path as fits, with a
+ * NUL. If the list cannot be read (no /proc, no free descriptor) the answer is true and ret names
+ * the list: the file may be open. Keeps errno.
  */
 bool td_opened_find(bool (*is)(const char *path), char *ret, size_t len);

@@ -30,17 +30,20 @@ union td_meter_static {
 	char span[TD_GATE_SPAN];
 };
 
-/* Zeros (open) until the daemon's page is mapped over it, or a private one. */
+/* All zeros (open) until the daemon's page, or a private page, is mapped over it. */
 extern union td_gate_static td_gate;
 extern union td_meter_static td_meter;
 
 /*
- * membarrier is refused here: every thread fences for itself. Set at load, or by the agent when a
- * filter of system calls that came later refuses it; it is not cleared but in a child of fork.
+ * True if the kernel refuses membarrier here, so every thread has to fence for itself. Set at load,
+ * or by the agent if a seccomp filter refuses it later. Only a forked child clears it.
  */
 extern _Atomic bool td_gate_fenced;
 
-/* Hooks forward at once: TANDEM_DISABLE is set, or the calling thread is ours. */
+/*
+ * True if hooks only forward the call: TANDEM_DISABLE is set, or the calling thread is the
+ * library's.
+ */
 bool td_gate_disabled(void);
 
 static inline uint32_t td_gate_word(void)

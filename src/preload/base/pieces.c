@@ -14,7 +14,7 @@
 
 struct record {
 	uint64_t id;
-	uint32_t bytes; /* asked for */
+	uint32_t bytes; /* the size that was asked for */
 };
 
 struct group {
@@ -23,11 +23,11 @@ struct group {
 
 struct td_pieces {
 	uint32_t units, taken_units, words;
-	uint32_t most; /* no free run is longer than this, in units */
+	uint32_t most; /* upper bound of the longest free run, in units */
 	uint32_t full; /* all units before this one are taken */
 	struct group **groups;
 	uint64_t *taken, *first;
-	uint64_t maps[]; /* taken, first, groups */
+	uint64_t maps[]; /* three parts: bitmap of taken units, bitmap of first units, groups */
 };
 
 static uint32_t units_of(uint64_t bytes)
@@ -63,7 +63,10 @@ static struct record *record_of(const struct td_pieces *pieces, uint32_t unit)
 	return &pieces->groups[unit / WORD_BITS]->records[unit % WORD_BITS];
 }
 
-/* The first unit from `at` on, and before `most`, that is taken, or not, as wanted; else `most`. */
+/*
+ * The first unit in [at, most) that is taken (wanted) or free (not wanted); `most` if there is
+ * none.
+ */
 static uint32_t seek(const struct td_pieces *pieces, uint32_t at, uint32_t most, bool wanted)
 {
 	while (at < most) {
@@ -102,7 +105,7 @@ static void mark(struct td_pieces *pieces, uint32_t at, uint32_t n, bool taken)
 		mark_in_word(word + n / WORD_BITS, 0, n % WORD_BITS, taken);
 }
 
-/* False: memory is short. */
+/* Records a piece that begins at unit `at`. Returns false if malloc failed. */
 static bool begin(struct td_pieces *pieces, uint32_t at, struct record record)
 {
 	struct group **group = &pieces->groups[at / WORD_BITS];
@@ -140,7 +143,7 @@ int td_pieces_take(struct td_pieces *pieces, uint64_t bytes, uint64_t id, uint64
 		}
 		longest = end - at > longest ? end - at : longest;
 	}
-	/* The last run may be as long as what is left. */
+	/* The free run at the end of the block counts too. */
 	if (pieces->units - at > longest)
 		longest = pieces->units - at;
 	pieces->most = longest;
@@ -169,7 +172,7 @@ bool td_pieces_put(struct td_pieces *pieces, uint64_t offset)
 	return true;
 }
 
-/* The last first unit at or before this one; units if there is none. */
+/* The first unit of the last piece that begins at or before this unit; `units` if there is none. */
 static uint32_t first_before(const struct td_pieces *pieces, uint32_t unit)
 {
 	uint32_t word = unit / WORD_BITS;

@@ -16,24 +16,24 @@
 struct td_pieces;
 
 struct td_piece {
-	uint64_t offset, bytes; /* as asked for */
-	uint64_t id;            /* the caller's */
+	uint64_t offset, bytes; /* bytes: the size that was asked for */
+	uint64_t id;            /* chosen by the caller */
 };
 
 /*
- * For a block of block_bytes, a multiple of TD_PIECE_ALIGN below 4 GiB. NULL: memory is short.
- * td_pieces_free frees it.
+ * Makes a division for a block of block_bytes, a multiple of TD_PIECE_ALIGN below 4 GiB. Returns
+ * NULL if malloc failed. The caller frees it with td_pieces_free.
  */
 struct td_pieces *td_pieces_new(uint64_t block_bytes);
 void td_pieces_free(struct td_pieces *pieces);
 
-/* Returns 0, -ENOSPC, or -ENOMEM. bytes is at least 1. */
+/* Takes a piece of at least 1 byte. Returns 0, -ENOSPC, or -ENOMEM if malloc failed. */
 int td_pieces_take(struct td_pieces *pieces, uint64_t bytes, uint64_t id, uint64_t *ret_offset);
 
-/* Gives back the piece that begins there. False: none does. */
+/* Gives back the piece that begins at this offset. Returns false if none begins there. */
 bool td_pieces_put(struct td_pieces *pieces, uint64_t offset);
 
-/* The piece that has the byte at this offset. False: it is in none. */
+/* Finds the piece that contains the byte at this offset. Returns false if none does. */
 bool td_pieces_find(const struct td_pieces *pieces, uint64_t offset, struct td_piece *ret);
 
 bool td_pieces_is_empty(const struct td_pieces *pieces);

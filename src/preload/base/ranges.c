@@ -1,4 +1,4 @@
-/* Sorted array of allocations; see ranges.h. */
+/* A sorted array of allocations; see ranges.h. */
 #include "preload/base/ranges.h"
 
 #include <errno.h>

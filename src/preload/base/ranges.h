@@ -11,7 +11,7 @@
 struct td_allocation {
 	uint64_t base, bytes;
 	unsigned slot;
-	void *of; /* the caller's */
+	void *of; /* the caller's data */
 };
 
 struct td_ranges {
@@ -21,10 +21,10 @@ struct td_ranges {
 
 /* Returns 0 or -ENOMEM. */
 int td_ranges_add(struct td_ranges *ranges, struct td_allocation row);
-/* The row that holds the address, or NULL. */
+/* Returns the row that contains the address, or NULL. The next add or remove makes it invalid. */
 struct td_allocation *td_ranges_find(const struct td_ranges *ranges, uint64_t address);
-/* The first row that has a byte of these, at least 1, or NULL. */
+/* Returns the first row that overlaps these bytes (at least 1), or NULL. */
 struct td_allocation *td_ranges_meet(
 	const struct td_ranges *ranges, uint64_t address, uint64_t bytes);
-/* Removes a row by its first address. */
+/* Removes the row that begins at `base`. Returns false if there is none. */
 bool td_ranges_remove(struct td_ranges *ranges, uint64_t base, struct td_allocation *ret);

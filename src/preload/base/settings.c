@@ -67,7 +67,9 @@ static bool flag(const char *name)
 
 	if (!value || !*value)
 		return false;
-	/* A kill switch that is set to something odd is meant to kill. */
+	/*
+	 * An invalid value of TANDEM_DISABLE still disables: the user meant to switch tandem off.
+	 */
 	return td_parse_bool(value, &on, NULL) || on;
 }
 
@@ -84,7 +86,7 @@ static uint32_t weight(void)
 	return 1;
 }
 
-/* Returns 0 for none, else 1 + the class. */
+/* Returns 0 if TANDEM_UPGRADE is not set, else 1 + the class. */
 static uint8_t upgrade(void)
 {
 	static const char *const words[] = {"none", "online", "guaranteed", NULL};
@@ -106,7 +108,7 @@ static uint32_t share(
 	return 0;
 }
 
-/* The limit of the first of these two variables that is set. */
+/* Reads the limit from the first of these two variables that is set. */
 static void limit(const char *name, const char *also, char (*ret)[TD_LIMIT_TEXT])
 {
 	const char *const names[] = {name, also};
@@ -125,7 +127,7 @@ static void limit(const char *name, const char *also, char (*ret)[TD_LIMIT_TEXT]
 	}
 }
 
-/* CUDA's own variable, so an invalid value is CUDA's to refuse. */
+/* This is CUDA's variable. Invalid values are ignored here, since CUDA refuses them. */
 static uint32_t sm_share(void)
 {
 	const char *value = getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
@@ -177,7 +179,7 @@ void td_settings_read(void)
 	s->drain_deadline_ns = duration("TANDEM_DRAIN_DEADLINE", 10 * TD_NS_PER_S);
 	s->idle_ns = duration("TANDEM_IDLE", 3 * TD_NS_PER_MS);
 	s->grace_ns = duration("TANDEM_GRACE", 2 * TD_NS_PER_S);
-	/* The process then goes without a daemon; `tandem doctor` says why. */
+	/* Without a usable path the process runs without a daemon; `tandem doctor` says why. */
 	if (!td_socket_path(s->socket, sizeof(s->socket)) || s->socket[0] != '/')
 		s->socket[0] = '\0';
 	errno = saved;

@@ -8,7 +8,7 @@
 #include "proto/layers.h"
 #include "proto/words.h"
 
-/* A value of the settings only, never sent to the daemon. */
+/* A value of td_settings.backend only; it is never sent to the daemon. */
 #define TD_BACKEND_AUTO TD_BACKEND_N
 
 /*
@@ -16,29 +16,34 @@
  * for the job; the agent writes them. An invalid value counts as not given; `rejected` keeps the
  * variable with its value for the daemon's events.
  */
-#define TD_REJECTED_MAX 17 /* as many as there are to be read */
+#define TD_REJECTED_MAX 17 /* the number of variables that are read */
 struct td_settings {
 	bool disabled;          /* TANDEM_DISABLE */
 	char job[64], name[64]; /* TANDEM_JOB, TANDEM_NAME (the program's name) */
 	uint8_t class;          /* TANDEM_CLASS, enum td_class */
-	uint8_t upgrade;        /* TANDEM_UPGRADE: 1 + the class that it is to have; 0: none */
+	uint8_t upgrade;        /* TANDEM_UPGRADE: 1 + the class after the upgrade; 0: none */
 	uint32_t weight;        /* TANDEM_WEIGHT */
 	uint32_t sm_share_ppm;  /* CUDA_MPS_ACTIVE_THREAD_PERCENTAGE; 0: none */
-	uint32_t duty_ppm;      /* TANDEM_DUTY: the most of a GPU's time; 0: no bound */
-	/* TANDEM_SLACK: how much longer its steps may take than alone; 0: not set. */
+	uint32_t duty_ppm;      /* TANDEM_DUTY: the largest share of a GPU's time; 0: no limit */
+	/* TANDEM_SLACK: how much longer a step may take than without other programs; 0: not set. */
 	uint32_t slack_ppm;
-	uint32_t batch; /* set by hand for a service: told to the next daemon; 0: none */
-	/* TANDEM_LAYERS: of the network that it trains; all 0: not told. */
+	uint32_t batch; /* batch size set with `tandem set`, kept for the next daemon; 0: none */
+	/*
+	 * TANDEM_LAYERS: the numbers of layers, by kind, of the network that it trains; all 0: not
+	 * given.
+	 */
 	uint32_t layers[TD_LAYER_KINDS];
-	/* TANDEM_MEM, else NVIDIA_GPU_MEMORY_LIMIT: a size or a share; empty: no limit. */
+	/*
+	 * TANDEM_MEM, else NVIDIA_GPU_MEMORY_LIMIT: bytes or a share of the GPU; empty: no limit.
+	 */
 	char mem[TD_LIMIT_TEXT];
-	/* TANDEM_MEM_SOFT: a size or a share; empty: no limit. */
+	/* TANDEM_MEM_SOFT: bytes or a share of the GPU; empty: no limit. */
 	char mem_soft[TD_LIMIT_TEXT];
-	/* TANDEM_HOST_LIMIT: the most memory on the host, a size or a share; empty: no limit. */
+	/* TANDEM_HOST_LIMIT: the most host memory, as bytes or a share; empty: no limit. */
 	char host_limit[32];
 	/*
-	 * TANDEM_HOST_FULL=refuse: memory that could not leave the device is refused; otherwise it
-	 * is allocated and stays there.
+	 * TANDEM_HOST_FULL=refuse: an allocation for which the host has no room is refused.
+	 * Otherwise it is made, and stays on the device.
 	 */
 	bool host_refuses;
 	uint8_t backend;            /* TANDEM_BACKEND, enum td_backend_kind or TD_BACKEND_AUTO */
@@ -48,12 +53,12 @@ struct td_settings {
 	 * drained.
 	 */
 	uint64_t idle_ns;
-	uint64_t grace_ns; /* TANDEM_GRACE: how long a waiting program waits for a lost daemon */
-	char socket[108];  /* TANDEM_SOCKET and so on; empty: none that fits and begins with / */
-	char rejected[TD_REJECTED_MAX][96]; /* "NAME=value"; of a long value the beginning */
+	uint64_t grace_ns; /* TANDEM_GRACE: how long a closed gate outlives a lost daemon */
+	char socket[108];  /* TANDEM_SOCKET or the default path; empty: none is usable */
+	char rejected[TD_REJECTED_MAX][96]; /* "NAME=value", cut off if it is too long */
 	unsigned rejected_count;
 };
 extern struct td_settings td_settings;
 void td_settings_read(void);
-/* Notes the variable of that name as invalid. */
+/* Notes the environment variable of that name as having an invalid value. */
 void td_settings_reject(const char *name);

@@ -1,7 +1,8 @@
 /*
- * The parameter of each copy and set that holds its size (cuda/signatures.h). A comma precedes it,
- * so that TD_SIZE() finds 0 where there is no row. The size is in bytes, or in elements of a set.
- * Copies of rectangles and batches have their sizes in structures, which are not read.
+ * The name of the parameter that holds the size, for each copy and memset function
+ * (cuda/signatures.h). A comma precedes it, so that TD_SIZE() finds 0 where there is no row. A
+ * copy's size is in bytes, a memset's in elements. Copies of rectangles and batches have their
+ * sizes in structures, which are not read.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * Threads of the library; see thread.h. The stack costs only address space. The driver's own needs
- * are not known, so it is not tiny.
+ * Creates the library's threads; see thread.h. A stack costs only address space. How much stack the
+ * driver needs is not known, so it is not small.
  */
 #include "preload/base/thread.h"
 
@@ -13,7 +13,7 @@
 
 #define STACK_BYTES ((size_t)1024 * 1024)
 
-/* Written at load, before there are threads: what is in the stack beside it does not change. */
+/* Stack size with room for thread-local storage. Written once, at load, before threads exist. */
 static size_t stack_bytes = STACK_BYTES;
 
 void td_thread_init(void)

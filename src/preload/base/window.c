@@ -9,7 +9,7 @@
 
 #include "base/time.h"
 
-#define SHRINK_SHARE    8 /* of the difference, when a submission was shorter than estimated */
+#define SHRINK_SHARE    8 /* divides the difference when a submission was shorter than estimated */
 #define EVENTS_PER_SPAN 4 /* marks within one window */
 /* The golden ratio: multiplying by it spreads small differences over all bits. */
 #define HASH_FACTOR  2654435769u
@@ -25,7 +25,7 @@ uint32_t td_window_hash(uint32_t work)
 {
 	if (td_window_is_sized(work))
 		return work;
-	return work * HASH_FACTOR; /* odd: nothing but 0 becomes 0 */
+	return work * HASH_FACTOR; /* an odd factor maps only 0 to 0 */
 }
 
 void td_window_submitted(struct td_window *window, void *stream, uint32_t work)
@@ -115,8 +115,8 @@ bool td_window_may_submit(const struct td_window *window, uint64_t process_ns, u
 		return true;
 	if (!window->estimate_ns)
 		/*
-		 * Nothing has completed yet and the work may be long: only the minimum is let in
-		 * until the first length is known.
+		 * No submission has ended yet, so their length is unknown. Only TD_WINDOW_MIN are
+		 * let in until the first length is known.
 		 */
 		return false;
 	return process_ns + window->estimate_ns <= window_ns;
