@@ -1,4 +1,4 @@
-/* The arithmetic of the duty; see budget.h. */
+/* The arithmetic of the duty (the largest share of a GPU's time); see budget.h. */
 #include "preload/gate/budget.h"
 
 #include <stdatomic.h>
@@ -15,7 +15,10 @@
 #define BURST_NS (20 * TD_NS_PER_MS)
 #define AHEAD_NS (10 * TD_NS_PER_MS)
 
-/* A place: tag, how often it was seen (up to TIMES_MAX), whether it was measured exactly, ns. */
+/*
+ * Layout of an entry of td_solo.places: a tag of the hash, how often the work was seen (at most
+ * TIMES_MAX), whether it was measured exactly, and its time in ns.
+ */
 #define NS_BITS     39
 #define NS_MASK     ((1ull << NS_BITS) - 1)
 #define SURE        (1ull << NS_BITS)
@@ -23,30 +26,39 @@
 #define TIMES_MAX   7ull
 #define TAG_SHIFT   43
 
-/* A length: tag, ns; of shorter ones each counts for so much. */
+/*
+ * Layout of an entry of td_lengths.places: a tag of the hash and a length in ns. A shorter interval
+ * lowers the length by one part in SHORTER_SHARE of the difference.
+ */
 #define LENGTH_MASK   ((1ull << TAG_SHIFT) - 1)
 #define SHORTER_SHARE 256
 #define UNSURE_SHARE  4
 
-/* The very first time holds what is done once, such as loading code: it costs no more than this. */
+/*
+ * The first run of some work includes what is done only once, such as loading code. It is charged
+ * at most this much.
+ */
 #define FIRST_MAX_NS (5 * TD_NS_PER_MS)
 
 /*
  * The first few inexact intervals are charged at half. Where two programs take turns, the other
- * half was the other program's; and a program with one long piece of work now and then would
- * otherwise pay for the second piece before its length is known.
+ * half belonged to the other program. And a program that has one long piece of work now and then
+ * would otherwise pay for the second piece before its length is known.
  */
 
 /*
- * The estimate follows shorter intervals quickly and longer ones slowly. It follows intervals that
- * may hold others' time very slowly, and not at all where moments alone will show the true length.
- * Of the first few intervals the shortest counts.
+ * The estimate follows shorter intervals quickly and longer ones slowly. Intervals that may include
+ * other programs' time count very little, and not at all if this work will be measured while the
+ * others are held (policy/node/alone.h). Of the first few intervals the shortest counts.
  */
 #define FALL_SHARE  4
 #define ALONE_SHARE 4
 #define RISE_SHARE  16
 #define CREEP_SHARE 256
-/* A host that is kept from submitting in the middle of its work leaves a gap that looks exact. */
+/*
+ * An interval counts at most OUTLIER times the known time. A longer one looks exact, but the thread
+ * may have lost its processor between two submissions.
+ */
 #define OUTLIER 3
 
 /*
@@ -77,7 +89,7 @@ void td_budget_change(
 	td_budget_reset(budget, now_ns + (uint64_t)owed);
 }
 
-/* Threads that meet here may lose one piece. */
+/* If two threads run this at once, one of the two pieces may be lost. */
 static void note_length(struct td_budget *budget, uint64_t gpu_ns)
 {
 	uint64_t longest = atomic_load_explicit(&budget->longest_ns, memory_order_relaxed);
@@ -101,8 +113,8 @@ static uint64_t burst_ns(struct td_budget *budget, uint32_t duty_ppm)
 }
 
 /*
- * A piece longer than all before it would have been allowed a larger burst. Returns the idle time
- * that should have been kept for it.
+ * A piece longer than all before it would have allowed a larger burst. Returns the idle time that
+ * should have been saved for it.
  */
 static uint64_t kept_after_all(
 	struct td_budget *budget, uint64_t burst_before_ns, uint32_t duty_ppm)
@@ -163,8 +175,8 @@ static uint64_t tag_of(uint32_t hash)
 }
 
 /*
- * Returns the work's own place, else a free one, else the one that it may replace. Two threads may
- * enter the same work twice; either entry is good.
+ * Returns the entry that has the work; otherwise a free one; otherwise the one that it may replace.
+ * Two threads may enter the same work twice. Either entry is good.
  */
 static _Atomic uint64_t *find_place(_Atomic uint64_t *places, uint32_t hash)
 {
@@ -182,7 +194,7 @@ static _Atomic uint64_t *find_place(_Atomic uint64_t *places, uint32_t hash)
 	return free ? free : &set[tag % TD_SOLO_WAYS];
 }
 
-/* Returns the entry of the work; 0: there is none. */
+/* Returns the entry of the work, or 0 if there is none. */
 static uint64_t entry_of(const _Atomic uint64_t *places, uint32_t hash)
 {
 	uint64_t seen = atomic_load_explicit(
@@ -224,7 +236,7 @@ void td_lengths_note(struct td_lengths *lengths, uint32_t hash, uint64_t interva
 			tag_of(hash) << TAG_SHIFT | ns, memory_order_relaxed);
 }
 
-/* Where an interval was longer than expected. */
+/* Returns the new estimate after an interval that was longer than expected. */
 static uint64_t rise(uint64_t ns, uint64_t interval_ns, enum td_interval kind, bool sure)
 {
 	uint64_t more = interval_ns - ns;

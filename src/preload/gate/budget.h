@@ -24,11 +24,11 @@
 
 struct td_budget {
 	_Atomic uint64_t paid_until_ns;
-	_Atomic uint64_t longest_ns;   /* piece of work, lately */
-	_Atomic uint64_t forgotten_ns; /* of idle time, since the last piece was charged */
+	_Atomic uint64_t longest_ns;   /* longest piece of work seen lately */
+	_Atomic uint64_t forgotten_ns; /* idle time dropped since the last piece was charged */
 };
 
-/* A process whose gate opens with a duty for the first time owes nothing. */
+/* Called when the gate first opens with a duty: the process owes nothing then. */
 void td_budget_reset(struct td_budget *budget, uint64_t now_ns);
 
 /* Changes the duty (1 to 999999). The GPU time owed stays the same, and saved idle time is lost. */
@@ -41,7 +41,7 @@ void td_budget_change(
  */
 void td_budget_spend(struct td_budget *budget, uint64_t gpu_ns, uint32_t duty_ppm, uint64_t now_ns);
 
-/* gpu_ns of GPU time were used. duty_ppm: 1 to 999999. */
+/* Charges gpu_ns of GPU time. duty_ppm: 1 to 999999. */
 void td_budget_charge(struct td_budget *budget, uint64_t gpu_ns, uint32_t duty_ppm);
 
 /*
@@ -59,22 +59,26 @@ uint64_t td_budget_wait_ns(
 #define TD_SOLO_PLACES (TD_SOLO_SETS * TD_SOLO_WAYS)
 
 struct td_solo {
-	_Atomic uint64_t places[TD_SOLO_PLACES]; /* budget.c's; 0: none */
+	_Atomic uint64_t places[TD_SOLO_PLACES]; /* entries, packed as budget.c says; 0: free */
 };
 
-/* How sure an interval is. */
+/* Says how precisely an interval between two events measures the work. */
 enum td_interval {
-	TD_INTERVAL_EXACT, /* the work took that long, no less */
+	TD_INTERVAL_EXACT, /* the work took exactly that long */
 	/*
-	 * The work was measured in a moment alone (policy/node/alone.h). Such measurements are
-	 * rare.
+	 * The work was measured while all other programs were held (policy/node/alone.h). Such
+	 * measurements are rare.
 	 */
 	TD_INTERVAL_ALONE,
-	TD_INTERVAL_CHECKED, /* it holds time of others, and there are such moments */
-	TD_INTERVAL_UPPER,   /* it holds time of others, or of the launch's way to the GPU */
+	/* includes other programs' time, but this work gets ALONE intervals too */
+	TD_INTERVAL_CHECKED,
+	TD_INTERVAL_UPPER, /* includes other programs' time, or the launch's way to the GPU */
 };
 
-/* Work with this hash took interval_ns, or at most that. Returns what it is to be charged. */
+/*
+ * Records that the work with this hash took interval_ns, or at most that. Returns the time that it
+ * is to be charged.
+ */
 uint64_t td_solo_correct(
 	struct td_solo *solo, uint32_t hash, uint64_t interval_ns, enum td_interval kind);
 
@@ -89,12 +93,12 @@ bool td_solo_is_sure(const struct td_solo *solo, uint32_t hash);
  * time is not estimated shorter than this, because the same kernel may take longer with other data.
  */
 struct td_lengths {
-	_Atomic uint64_t places[TD_SOLO_PLACES]; /* budget.c's; 0: none */
+	_Atomic uint64_t places[TD_SOLO_PLACES]; /* entries, packed as budget.c says; 0: free */
 };
 
 /*
- * Records that the work took interval_ns. sure: no other process was served in between. Otherwise
- * the interval may hold others' time, and raises the known length by at most a quarter.
+ * Records that the work took interval_ns. sure: no other process used the GPU meanwhile. Otherwise
+ * the interval may include others' time and raises the known length by at most a quarter.
  */
 void td_lengths_note(struct td_lengths *lengths, uint32_t hash, uint64_t interval_ns, bool sure);
 

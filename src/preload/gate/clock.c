@@ -1,4 +1,4 @@
-/* A GPU's clock; see clock.h. */
+/* The clock of paid GPU time; see clock.h. */
 #include "preload/gate/clock.h"
 
 #include <pthread.h>
@@ -11,8 +11,8 @@
 #include "proto/words.h"
 
 /*
- * The clock starts at EPOCH_NS and moves to a younger event every REBASE_NS: within that time,
- * distances in floats are exact to 60 ns.
+ * The clock starts at EPOCH_NS and changes to a younger base event every REBASE_NS. The driver's
+ * float distances are exact to 60 ns within that time.
  */
 #define EPOCH_NS  (3600 * TD_NS_PER_S)
 #define REBASE_NS (1.0 * TD_NS_PER_S)
@@ -58,7 +58,7 @@ void *td_clock_set(int gpu, uint64_t context, const struct td_driver *driver, vo
 	pthread_mutex_unlock(&clock->lock);
 	alive = td_context_is_alive(before);
 	pthread_mutex_lock(&clock->lock);
-	/* Another thread may have set a base meanwhile, which stays. */
+	/* Another thread may have set a base meanwhile; then that one stays. */
 	if (!clock->base || (clock->context == before && before != context && !alive)) {
 		clock->context = context;
 		clock->base = event;

@@ -1,4 +1,4 @@
-/* New work is tried one piece at a time; see fresh.h. */
+/* Tries new work, whose length is unknown, one piece at a time; see fresh.h. */
 #include "preload/gate/fresh.h"
 
 #include <stdatomic.h>
@@ -16,7 +16,10 @@
 #define NEW_TIMES       4
 #define NEW_WAIT_MIN_NS (50 * TD_NS_PER_MS)
 #define NEW_WAIT_MAX_NS (1 * TD_NS_PER_S)
-/* Ours is looked at so often; that another's is over the daemon says. */
+/*
+ * The pause between two checks while this process's own new piece runs. The end of another
+ * process's new piece is told by the daemon.
+ */
 #define LOOK_NS (500 * TD_NS_PER_US)
 #define HELD_NS (50 * TD_NS_PER_MS)
 
@@ -46,7 +49,7 @@ uint64_t td_fresh_likely_ns(uint32_t hash)
 				       : atomic_load_explicit(unnamed(hash), memory_order_relaxed);
 }
 
-/* Longer or shorter, slowly. */
+/* The estimate moves by one part in UNNAMED_SHARE of the difference, up or down. */
 void td_fresh_note_unnamed(uint32_t hash, uint64_t ns)
 {
 	uint64_t before = atomic_load_explicit(unnamed(hash), memory_order_relaxed);
@@ -96,7 +99,10 @@ void td_fresh_submitted(uint32_t hash, uint64_t now_ns)
 	publish_state(TD_FRESH_BIT_IN_FLIGHT, TD_FRESH_BIT_WAITS);
 }
 
-/* Something that came later has ended: what is in flight does not keep the GPU. */
+/*
+ * Work submitted after the new piece has ended, so the new piece does not block the GPU: others may
+ * try theirs.
+ */
 void td_fresh_ended(const struct td_window_mark *mark)
 {
 	uint64_t first = atomic_load_explicit(&td_pacer.new_since_ns, memory_order_relaxed);

@@ -38,7 +38,7 @@ uint64_t td_fresh_wait_ns(uint32_t hash, uint64_t now_ns);
  */
 void td_fresh_submitted(uint32_t hash, uint64_t now_ns);
 
-/* The mark has ended. */
+/* Called when the mark's work has ended: if it was the new piece, the next one may be tried. */
 void td_fresh_ended(const struct td_window_mark *mark);
 
 void td_fresh_forked(void);

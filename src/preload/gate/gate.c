@@ -25,7 +25,9 @@
 #include "preload/measure/steps.h"
 #include "preload/link/client.h"
 
-/* A sleeper looks again at least this often. */
+/*
+ * A thread that waits at the gate checks the word at least this often, in case a wake-up is lost.
+ */
 #define RECHECK_NS (200 * TD_NS_PER_MS)
 /* A store that is older than this is visible to all processors without a fence. */
 #define MARKS_ARRIVE_NS (10 * TD_NS_PER_MS)
@@ -69,7 +71,10 @@ static void mark(struct td_marker *slot)
 		atomic_fetch_add(&slot->depth, TD_DEPTH_SHARED);
 	else
 		atomic_store_explicit(&slot->depth, 1, memory_order_relaxed);
-	/* Slow ways can afford the fence that the quick one leaves to the agent. */
+	/*
+	 * The slow path executes the fence here, as it may cost time. On the fast path the agent's
+	 * membarrier does it.
+	 */
 	td_fence();
 }
 
@@ -103,7 +108,10 @@ static bool has_window(uint32_t word)
 						memory_order_relaxed) != TD_WINDOW_METER;
 }
 
-/* A daemon that knows of no duty counts its changes in that flag's bit; its page says none. */
+/*
+ * Returns whether a window or a duty is in force. An old daemon that does not know duties counts
+ * the word's changes in that bit; its page has a duty of 0.
+ */
 static bool is_paced(uint32_t word)
 {
 	return has_window(word) ||
@@ -111,7 +119,10 @@ static bool is_paced(uint32_t word)
 		       atomic_load_explicit(&td_gate.page.duty_ppm, memory_order_relaxed));
 }
 
-/* A daemon that knows no steps uses this bit as a part of its count of changes. */
+/*
+ * Notes a call for the detection of steps. The page is checked too, because an old daemon that does
+ * not know steps uses the word's bit as part of its count of changes.
+ */
 static void note_step(uint32_t kind)
 {
 	int saved = errno;
@@ -125,14 +136,17 @@ static void note_step(uint32_t kind)
 
 void td_gate_note_wait(uint32_t kind)
 {
-	/* Behind a wait the launches before it have ended. */
+	/*
+	 * After a call that waited for the GPU, all earlier launches have ended, so samples are
+	 * due.
+	 */
 	if (td_marker_self)
 		td_marker_self->meter.wait = 0;
 	if (td_gate_word() & TD_WORD_STEPS)
 		note_step(kind);
 }
 
-/* A stream of NULL: what is called only builds or changes a graph. */
+/* A NULL stream means that the call only builds or changes a graph. */
 static bool goes_into_graph(void *stream)
 {
 	return !stream || td_context_is_capturing(stream);
@@ -206,7 +220,10 @@ void td_gate_await(void)
 	errno = saved;
 }
 
-/* The gate is open and the work is only to be metered: as quick as can be. The slot is marked. */
+/*
+ * Lets a submission pass an open gate that asks only for metering, with as little work as possible.
+ * The caller has marked the slot.
+ */
 static bool pass_metered(struct td_marker *slot, void *stream, uint32_t kind)
 {
 	uint32_t word = td_gate_word();
@@ -223,7 +240,7 @@ static bool pass_metered(struct td_marker *slot, void *stream, uint32_t kind)
 			atomic_load_explicit(&slot->own_stream_launches, memory_order_relaxed) + 1,
 			memory_order_relaxed);
 	atomic_store_explicit(&slot->depth, 1 | TD_DEPTH_METERED, memory_order_relaxed);
-	/* A copy may have waited for what was launched before. */
+	/* A copy may have waited for earlier launches, so samples are due. */
 	if (kind & TD_SUBMIT_CALL)
 		slot->meter.wait = 0;
 	if (word & TD_WORD_STEPS) {
@@ -239,7 +256,10 @@ struct td_marker *td_gate_enter_slow(struct td_marker *slot, void *stream, uint3
 	uint32_t depth = atomic_load_explicit(&slot->depth, memory_order_relaxed) - 1;
 	int saved;
 
-	/* Inside another submission, or ours: the outer one has been let through. */
+	/*
+	 * The call is nested in another submission, or is the library's own. The outer call has
+	 * passed the gate.
+	 */
 	if (depth || slot->internal)
 		return slot;
 	if (pass_metered(slot, stream, kind))
@@ -251,7 +271,7 @@ struct td_marker *td_gate_enter_slow(struct td_marker *slot, void *stream, uint3
 	return slot;
 }
 
-/* A thread's first submission, and every one of a thread that has no slot. */
+/* Handles the first submission of a thread, and every submission of a thread that has no slot. */
 struct td_marker *td_gate_enter_first(void *stream, uint32_t kind)
 {
 	int saved = errno;
@@ -348,7 +368,10 @@ static void drop_alias(void)
 		munmap(gone, TD_PAGE_BYTES);
 }
 
-/* A peer that hands out a descriptor shorter than a page would have us die of SIGBUS. */
+/*
+ * Checks that the descriptor has at least a page. If a peer sent a shorter one, an access would
+ * raise SIGBUS.
+ */
 static bool is_page(int fd)
 {
 	return lseek(fd, 0, SEEK_END) >= TD_PAGE_BYTES;
@@ -449,8 +472,9 @@ void td_gate_write(uint32_t word)
 }
 
 /*
- * A thread that has not seen the flag has marked its slot before it looked, but without a fence:
- * its mark may still be on its way out of its processor. That takes less than a microsecond.
+ * Makes threads fence for themselves from now on, and waits until their older marks are visible. A
+ * thread that has not yet seen the flag has marked its slot without a fence. Such a store becomes
+ * visible within a microsecond.
  */
 static void fence_from_now_on(void)
 {
@@ -471,8 +495,8 @@ void td_gate_forked(void)
 	shared_depth = 0;
 	td_gate_init();
 	/*
-	 * The parent's agent may have been exchanging the pages when the process forked. Then it is
-	 * unknown whose they are and whether they are writable.
+	 * The process may have forked while the agent exchanged the pages. The child cannot know
+	 * which pages they are and whether it may write them, so it maps new ones.
 	 */
 	if (!atomic_load(&exchanged)) {
 		td_gate_write(0);
@@ -480,5 +504,5 @@ void td_gate_forked(void)
 	} else if (!map_private(0, 0)) {
 		drop_alias();
 	}
-	/* If memory is too short, the child stays behind its parent's gate. */
+	/* If mmap fails, the child keeps the parent's gate page and obeys it. */
 }

@@ -21,10 +21,13 @@
 #include "preload/context/marker.h"
 
 /* Facts about a submission that the gate needs. */
-#define TD_SUBMIT_OWN_NULL 1u /* a per-thread flavour: NULL is the thread's own default stream */
+#define TD_SUBMIT_OWN_NULL 1u /* a _ptsz call: NULL is the per-thread default stream */
 #define TD_SUBMIT_DEPENDENT                                                                        \
-	2u /* a programmatic dependent launch: nothing may come between it and the launch before */
-/* The bits above this one are the number of a call. Of such work at most the size is known. */
+	2u /* a programmatic dependent launch: no event may come between it and the one before */
+/*
+ * The bits above this one are the number of a call (a copy, a memset and so on). At most the size
+ * of such work is known.
+ */
 #define TD_SUBMIT_CALL 4u
 /*
  * From this bit on, a hash of the launched kernel, by which its solo time is known; 0: no hash. The
@@ -44,7 +47,7 @@ static inline uint32_t td_submit_size(uint64_t bytes)
 		     : 0;
 }
 
-/* The number of the call. */
+/* Returns the number of the call in `kind`. */
 static inline uint32_t td_submit_call(uint32_t kind)
 {
 	return (kind & ((1u << TD_SUBMIT_SIZE_SHIFT) - 1)) >> TD_SUBMIT_WORK_SHIFT;
@@ -68,7 +71,10 @@ static inline uint32_t td_submit_work(const void *what, unsigned x, unsigned y, 
 			       << TD_SUBMIT_WORK_SHIFT;
 }
 
-/* The stream that a submission goes to: a driver takes NULL for one of the two default streams. */
+/*
+ * Returns the stream that a submission goes to. For NULL it is the legacy or the per-thread default
+ * stream, depending on the call.
+ */
 static inline void *td_submit_stream(void *stream, uint32_t kind)
 {
 	if (stream)
@@ -76,14 +82,14 @@ static inline void *td_submit_stream(void *stream, uint32_t kind)
 	return kind & TD_SUBMIT_OWN_NULL ? (void *)0x2 : (void *)0x1;
 }
 
-/* The same for work that has no hash of its own: it is known by the call's number. */
+/* Returns the kind of work that has no hash of its own: it is identified by the call's number. */
 static inline uint32_t td_submit_kind(
 	uint32_t call, const void *what, unsigned x, unsigned y, unsigned z)
 {
 	return what ? td_submit_work(what, x, y, z) : TD_SUBMIT_CALL | call << TD_SUBMIT_WORK_SHIFT;
 }
 
-/* td_gate_enter returns this slot where nothing is governed (TANDEM_DISABLE). */
+/* td_gate_enter returns this marker if tandem is disabled (TANDEM_DISABLE). */
 extern struct td_marker td_marker_inert;
 
 struct td_marker *td_gate_enter_first(void *stream, uint32_t kind);
@@ -135,7 +141,7 @@ static inline void td_gate_leave(struct td_marker *slot)
  */
 struct td_marker *td_gate_enter_naming(void);
 
-/* Inside one's own submission: it counts for so many more. */
+/* Counts `more` additional submissions for a call that makes several. */
 static inline void td_gate_count(struct td_marker *slot, uint64_t more)
 {
 	if (slot == &td_marker_shared)
@@ -146,38 +152,41 @@ static inline void td_gate_count(struct td_marker *slot, uint64_t more)
 			memory_order_relaxed);
 }
 
-/* A call that waits for the GPU is about to be made. */
+/* Called before a driver call that waits for the GPU; such a call may end a step. */
 static inline void td_gate_synchronises(uint32_t call)
 {
 	if (__builtin_expect(td_gate_word() & (TD_WORD_STEPS | TD_WORD_WINDOW | TD_WORD_DUTY), 0))
 		td_gate_note_wait(TD_SUBMIT_CALL | call << TD_SUBMIT_WORK_SHIFT);
 }
 
-/* Outside of any submission: waits while the gate is closed, and a moment if it is not. */
+/*
+ * Waits while the gate is closed. The caller is not inside a submission. If the gate is open it
+ * returns after a moment.
+ */
 void td_gate_await(void);
 
-/* -- the agent's side -- */
+/* -- called by the agent -- */
 
-/* Once, at load. */
+/* Called once, at load. */
 void td_gate_init(void);
 
-/* Maps the daemon's two pages over the static ones. 0, or -errno with nothing changed. */
+/* Maps the daemon's two pages over the static ones. Returns 0, or -errno with nothing changed. */
 int td_gate_map(int gate_fd, int meter_fd);
 
 /*
- * Maps private pages with this word and window over the pages of a daemon that is gone, and wakes
- * waiting threads. 0, or -errno with the old page and word in place.
+ * Maps private pages with this word and window over the pages of a lost daemon, and wakes waiting
+ * threads. Returns 0, or -errno with the old page and word in place.
  */
 int td_gate_unmap(uint32_t word, uint64_t window_ns);
 
-/* Writes the word of a private page and wakes who waits. */
+/* Writes the word of a private page and wakes waiting threads. */
 void td_gate_write(uint32_t word);
 
 /*
- * From now on td_marker_any_active() shows every thread that passed the gate before its word became
- * what it is now.
+ * Makes a process-wide barrier. After it td_marker_any_active() sees every thread that passed the
+ * gate before its word changed.
  */
 void td_gate_barrier(void);
 
-/* Called in the child of a fork. The page is private, open and zero then. */
+/* Called in a forked child: the page is then private, and its word is 0 (open). */
 void td_gate_forked(void);

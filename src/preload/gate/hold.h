@@ -14,15 +14,17 @@
 
 #include "base/time.h"
 
-/* Number, ms since an unknown origin. 0: never held. */
+/* The number of the moment, and the ms since an arbitrary origin. 0: never held. */
 typedef _Atomic uint64_t td_hold;
 
-/* Longer than this nobody is held for one moment, whatever the page says. */
+/* No process is held longer than this for one moment, whatever the daemon's page says. */
 #define TD_HOLD_MAX_MS 200u
-/* Threads that ask at the same time have not read the clock in the same order. */
+/* Threads that check at the same time may have read the clock in another order, by at most this. */
 #define TD_HOLD_LATE_MS 1000u
 
-/* The page says that we are held under the number, not 0: is that to be heeded still? */
+/*
+ * The page says that the moment `number` (not 0) holds this process. Returns whether it still does.
+ */
 static inline bool td_hold_lasts(td_hold *hold, uint32_t number, uint64_t now_ns)
 {
 	uint32_t now_ms = (uint32_t)(now_ns / TD_NS_PER_MS);

@@ -25,27 +25,27 @@
 /* A thread writes its metered time to the page after this time or number of launches. */
 #define FLUSH_NS       (200 * (int64_t)TD_NS_PER_US)
 #define FLUSH_LAUNCHES 64u
-/* Launches between two looks at a sample that is under way. */
+/* Number of launches between two checks of a sample whose events have not completed. */
 #define PAUSE_MIN 1u
 #define PAUSE_MAX 128u
-/* Work that takes longer than this makes a query at each launch negligible. */
+/* For work longer than this an event query at each launch costs next to nothing. */
 #define LONG_NS (500 * TD_NS_PER_US)
 #define PPM     1000000u
 
 #define TD_CUDA_SM_COUNT 16 /* CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT */
 
 struct kind {
-	_Atomic uint64_t key;      /* 0: free */
-	_Atomic uint64_t solo;     /* td_solo_learn's */
-	_Atomic uint64_t early_ns; /* charged for samples until the time was known */
+	_Atomic uint64_t key;      /* identifies the kind of launch (demand.h); 0: free */
+	_Atomic uint64_t solo;     /* time without other programs, in td_solo_learn's encoding */
+	_Atomic uint64_t early_ns; /* charged for samples before the time was known */
 	_Atomic uint32_t active_ppm, core_ppm;
-	_Atomic uint32_t chance; /* that a launch is timed: td_sample_chance's */
-	_Atomic uint32_t owed;   /* launches that were not charged, as the time was not known */
-	_Atomic uint32_t gpu;    /* slot */
+	_Atomic uint32_t chance; /* probability that a launch is timed, from td_sample_chance */
+	_Atomic uint32_t owed;   /* launches not charged yet, because the time is not known */
+	_Atomic uint32_t gpu;    /* slot of the GPU */
 } __attribute__((aligned(64)));
 
 static struct kind kinds[SETS * WAYS];
-static _Atomic uint32_t next_way; /* the place in a full set that is replaced next */
+static _Atomic uint32_t next_way; /* the entry of a full set that is replaced next */
 
 static struct td_demand ask_demand(const struct td_driver *driver, const struct td_shape *shape)
 {
@@ -61,7 +61,7 @@ static struct td_demand ask_demand(const struct td_driver *driver, const struct 
 	return td_demand_of(td_shape_blocks(shape), (uint32_t)blocks, (uint32_t)sms);
 }
 
-/* NULL: another thread is about to use the place. */
+/* Takes a table entry for a kind. Returns NULL if another thread is taking it. */
 static struct kind *claim(struct kind *kind, uint64_t before, uint64_t key,
 	const struct td_driver *driver, const struct td_shape *shape)
 {
@@ -165,8 +165,8 @@ static void start_over(struct td_meter_thread *meter, uint64_t context)
 }
 
 /*
- * The first samples are charged by their own intervals until the kind's time is known. What they
- * were charged beyond reason is taken back then, and the launches that were not are charged.
+ * Settles the account when a kind's time becomes known. Until then, samples were charged their own
+ * intervals: the excess is given back. Launches that were not charged are charged now.
  */
 static void settle(struct td_meter_thread *meter, struct kind *kind,
 	const struct td_meter_sample *sample, uint64_t before, uint64_t solo, uint64_t ns)
@@ -180,7 +180,10 @@ static void settle(struct td_meter_thread *meter, struct kind *kind,
 	charge(meter, due, sample->active_ppm, sample->core_ppm);
 }
 
-/* Returns the time that the sample is charged. ns: its interval, of whole_ns, less the gap. */
+/*
+ * Returns the time to charge for the sample. ns: its interval (whole_ns) without the gap between
+ * the start event and the launch.
+ */
 static uint64_t learn(struct td_meter_thread *meter, const struct td_meter_sample *sample,
 	uint64_t ns, uint64_t whole_ns, enum td_sample_kind certainty)
 {
@@ -201,10 +204,10 @@ static uint64_t learn(struct td_meter_thread *meter, const struct td_meter_sampl
 	settle(meter, kind, sample, before, solo, ns);
 	if (!td_solo_is_known(before))
 		return ns;
-	/* Beside others an interval may be longer than the work. */
+	/* If other programs used the GPU, the interval may be longer than the work. */
 	if (certainty == TD_SAMPLE_SHARED && ns > td_solo_ns(solo))
 		return td_solo_ns(solo);
-	/* The gap may hold a part of the kernel. */
+	/* Part of the kernel may lie within the gap. */
 	if (certainty == TD_SAMPLE_DRY)
 		ns = td_min_u64(td_max_u64(ns, td_solo_ns(solo)), whole_ns);
 	return td_solo_clip(solo, ns);
@@ -235,7 +238,7 @@ static void complete(struct td_meter_thread *meter, const struct td_driver *driv
 		sample->core_ppm);
 }
 
-/* An event that cannot be asked counts as complete. */
+/* Charges completed samples. An event that cannot be queried counts as complete. */
 static void reap(struct td_meter_thread *meter, const struct td_driver *driver)
 {
 	int before = td_context_relax();
@@ -276,7 +279,7 @@ static bool has_events(const struct td_driver *driver, struct td_meter_sample *s
 	return sample->start && sample->end;
 }
 
-/* True: an event was recorded in front of the coming launch. */
+/* Returns true if an event was recorded before the coming launch. */
 static bool start_sample(struct td_meter_thread *meter, const struct td_driver *driver,
 	struct kind *kind, uint64_t key, void *stream)
 {
@@ -377,7 +380,10 @@ void td_meter_launch(
 	errno = saved;
 }
 
-/* The stream was busy until now if the event in front of the launch has not come yet. */
+/*
+ * Called after the launch. If the start event has not completed yet, the stream was busy until the
+ * launch.
+ */
 void td_meter_launched(struct td_marker *slot)
 {
 	const struct td_driver *driver = td_driver();
@@ -405,7 +411,7 @@ void td_meter_forget(void)
 			atomic_store_explicit(&kinds[i].key, 0, memory_order_relaxed);
 }
 
-/* Samples that are under way are not looked at any more. */
+/* Called at the thread's end: its open samples are dropped. */
 void td_meter_thread_ends(struct td_marker *slot)
 {
 	struct td_meter_thread *meter = &slot->meter;

@@ -19,7 +19,7 @@
 #include "preload/context/marker.h"
 #include "preload/measure/demand.h"
 
-/* Is the thread's submission metered? A submission within another one is not. */
+/* Is the thread's submission metered? One that is nested in another is not. */
 static inline bool td_meter_is_on(const struct td_marker *marker)
 {
 	return (atomic_load_explicit(&marker->depth, memory_order_relaxed) & ~TD_DEPTH_PACED) ==
@@ -30,15 +30,19 @@ static inline bool td_meter_is_on(const struct td_marker *marker)
 void td_meter_launch(
 	struct td_marker *marker, void *stream, uint32_t kind, const struct td_shape *shape);
 
-/* The launch has been made. */
+/* Called after the launch. */
 void td_meter_launched(struct td_marker *marker);
 
 /*
- * Under a duty: records measured work of this thread, with how much of it was active and demanded.
+ * Under a duty: adds measured work of this thread. active_ns and core_ns are gpu_ns weighted by SM
+ * activity and core demand.
  */
 void td_meter_pay(int gpu, uint64_t gpu_ns, uint64_t active_ns, uint64_t core_ns);
 
-/* Code is about to be unloaded, or a context to end: their handles may come to name others. */
+/*
+ * Called before code is unloaded or a context ends, since the driver may reuse their handles:
+ * forgets all kinds.
+ */
 void td_meter_forget(void);
 
 void td_meter_thread_ends(struct td_marker *marker);

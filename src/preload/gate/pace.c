@@ -39,24 +39,24 @@
 
 #define WAIT_MIN_NS  (50 * TD_NS_PER_MS)
 #define WAIT_WINDOWS 8 /* the longest wait, in windows */
-#define WAIT_USUAL   4 /* and in what is in flight, as long as that usually takes */
+#define WAIT_USUAL   4 /* times the usual length of the work in flight */
 #define WAIT_MAX_NS  (10 * TD_NS_PER_S)
 /* Under a duty, MARK_NS is the known work between two marks, and new work counts as NEW_NS. */
 #define MARK_NS          (1 * TD_NS_PER_MS)
 #define MARKS_PER_WINDOW 4
-#define MARK_MIN_NS      (100 * TD_NS_PER_US) /* where the window is less */
+#define MARK_MIN_NS      (100 * TD_NS_PER_US) /* used where the window is short */
 #define NEW_NS           (2 * TD_NS_PER_MS)
-#define NEW_MAX_NS       (20 * TD_NS_PER_MS) /* while it is in flight */
+#define NEW_MAX_NS       (20 * TD_NS_PER_MS) /* the most, while it is in flight */
 #define DUTY_WINDOW_NS   (20 * TD_NS_PER_MS)
 /*
  * While held for another's moment alone, this is how often it checks whether the GPU has run dry.
  */
 #define HOLD_LOOK_NS (500 * TD_NS_PER_US)
-/* Several programs share the GPU. */
+/* Other threads' work counts as ended after this many times its estimate. */
 #define DRY_TIMES 4
 /* A known time is measured again after this long. */
 #define RECHECK_NS (5 * TD_NS_PER_S)
-/* After such a pause the GPU may have run dry in the middle of what a mark would measure. */
+/* After a longer pause the GPU may have been idle within the measured interval. */
 #define GAP_NS (200 * TD_NS_PER_US)
 
 struct td_pacer td_pacer = {
@@ -79,7 +79,7 @@ static void expect(struct td_window *window, struct td_window_mark *mark, uint64
 	mark->expected_ns = ns;
 }
 
-/* Returns the share of the GPU that the submissions since the last mark use, over their time. */
+/* Returns the average share of the GPU used since the last mark, weighted by time. */
 static uint32_t average_ppm(const struct td_window *window, uint64_t sum)
 {
 	return window->unmarked_ns ? (uint32_t)(sum / window->unmarked_ns) : 0;
@@ -104,7 +104,7 @@ static void note_mark(struct td_window *window, struct td_window_mark *mark)
 	if (mark->alone)
 		atomic_store_explicit(&td_pacer.let_through, mark->alone, memory_order_relaxed);
 	ns = td_fresh_likely_ns(mark->hash);
-	/* New work may be long, so little of it is let in at once. */
+	/* New work may be long, so it is estimated high. */
 	if (!ns)
 		ns = window->unmarked_ns > NEW_NS ? window->unmarked_ns : NEW_NS;
 	mark->active_ppm = average_ppm(window, window->unmarked_active);
@@ -132,7 +132,7 @@ static void start_over(struct td_window *window, uint64_t context)
 	window->gpu = td_context_slot();
 }
 
-/* Returns the time of the work in front of the oldest mark; 0: not known. */
+/* Returns the measured time of the work before the oldest mark; 0: not known. */
 static uint64_t elapsed_ns(const struct td_driver *driver, const struct td_window *window,
 	const struct td_window_mark *mark)
 {
@@ -145,14 +145,14 @@ static uint64_t elapsed_ns(const struct td_driver *driver, const struct td_windo
 	return ns > 0 ? (uint64_t)ns : 0;
 }
 
-/* The moment alone that it was submitted in is not over: nothing of others was served since. */
+/* Were all other programs held since this work was submitted (policy/node/alone.h)? */
 static bool was_alone(const struct td_window_mark *mark)
 {
 	return mark->alone &&
 	       mark->alone == atomic_load_explicit(&td_gate.page.alone, memory_order_relaxed);
 }
 
-/* Notes that the time of this work is a guess, or has not been measured for long. */
+/* Tells the daemon that this work's time is a guess, or is not measured lately. */
 static void note_guess(uint32_t hash)
 {
 	uint64_t now = td_time_now_ns();
@@ -223,18 +223,15 @@ static uint64_t charge(const struct td_window *window, const struct td_driver *d
 	/* A copy's solo time is not known: it costs the time that it took. */
 	if (ns && td_fresh_has_name(mark->hash))
 		ns = solo_ns(mark, ns, rivals);
-	/* Measured or not: there is no more to wait for. */
+	/* The moment is used up, even without a measurement. */
 	if (was_alone(mark))
 		atomic_store_explicit(&td_meter.page.measured, mark->alone, memory_order_relaxed);
-	/* An interval that began before the work could says nothing of how long that may be. */
+	/* With an idle device and no start event the interval says nothing. */
 	if (elapsed_ns && (mark->started || mark->backlogged))
 		note_length(mark, elapsed_ns, rivals);
 	if (is_new)
 		longest = td_lengths_expect(&td_pacer.lengths, mark->hash);
-	/*
-	 * A new piece of work proved to be of the rare long kind. The next of that kind comes as
-	 * long after it.
-	 */
+	/* The work is of the rare long kind: the next such piece has to wait. */
 	td_pause_note_long(is_new ? elapsed_ns : 0, td_time_now_ns());
 	if (mark->free) {
 		/*
@@ -319,7 +316,7 @@ static void reap(struct td_window *window, const struct td_driver *driver)
 		td_pause_dry(window, td_time_now_ns());
 }
 
-/* Work that is no longer followed is charged at its estimate. */
+/* Charges the unmarked work at its estimate and no longer follows it. */
 static void stop_following(struct td_window *window)
 {
 	uint32_t duty = atomic_load_explicit(&td_pacer.duty_ppm, memory_order_relaxed);
@@ -329,7 +326,7 @@ static void stop_following(struct td_window *window)
 		pay(window, window->unmarked_ns, duty, average_ppm(window, window->unmarked_active),
 			average_ppm(window, window->unmarked_core));
 	clear_unmarked(window);
-	/* The mark was recorded in front of work that is forgotten now. */
+	/* The start event was recorded before work that is dropped. */
 	if (mark)
 		mark->started = false;
 	td_window_forget_unmarked(window);
@@ -343,7 +340,7 @@ static void record(struct td_window *window, const struct td_driver *driver)
 		return;
 	if (!mark->event && driver->event_create(&mark->event, 0)) {
 		mark->event = NULL;
-		stop_following(window); /* what cannot be followed is not waited for */
+		stop_following(window); /* work without an event is not waited for */
 		return;
 	}
 	if (driver->event_record(mark->event, window->last_stream))
@@ -379,7 +376,7 @@ static void begin_piece(struct td_window *window, const struct td_driver *driver
 		window->alone = window->unmarked ? 0 : alone;
 }
 
-/* A duty wants little in flight too: what is not measured yet is only estimated. */
+/* A duty limits work in flight too, since unmeasured work is only estimated. */
 static uint64_t window_ns(uint32_t word)
 {
 	uint64_t ns = atomic_load_explicit(&td_gate.page.window_ns, memory_order_relaxed);
@@ -396,7 +393,7 @@ static void record_late(struct td_window *window, const struct td_driver *driver
 		record(window, driver);
 }
 
-/* The duty in the page is in force from here on. */
+/* Takes over the duty from the gate page. Returns it in ppm; 0: none. */
 static uint32_t note_duty(uint32_t word)
 {
 	uint32_t now = word & TD_WORD_DUTY
@@ -435,8 +432,8 @@ static bool leaves_overlap(uint32_t duty)
 }
 
 /*
- * Estimates the end of work without a mark. Under a duty, short work has few marks, and a length
- * once overestimated would be waited for in full.
+ * Records an event behind work that has no mark yet, so that its end is measured. Under a duty
+ * short work has few marks, and one length estimated too high would delay the program in full.
  */
 static void end_unmarked(struct td_window *window, const struct td_driver *driver, void *stream)
 {
@@ -450,8 +447,8 @@ static void end_unmarked(struct td_window *window, const struct td_driver *drive
 }
 
 /*
- * Other threads look at their work in flight only when they come back. Their work counts as ended
- * after several times its estimate.
+ * Returns true if the other threads' work has probably ended. They check it themselves only at
+ * their next submission, so it counts as ended after DRY_TIMES its estimate.
  */
 static bool are_others_dry(uint64_t now_ns)
 {
@@ -470,7 +467,9 @@ static uint64_t mark_ns(uint64_t window_ns)
 	return ns > MARK_MIN_NS ? ns : MARK_MIN_NS;
 }
 
-/* An estimate here must not be too short. */
+/*
+ * Returns the longest time that this work may take. Too short a value would delay other programs.
+ */
 static uint64_t longest_ns(uint32_t work)
 {
 	uint32_t hash = td_window_hash(work);
@@ -482,9 +481,9 @@ static uint64_t longest_ns(uint32_t work)
 }
 
 /*
- * Work of one mark (mark_ns) is submitted without pauses of ours: a pause would be measured as
- * work, or spoil the interval in front. A pause of the program ends the mark. Longer work has a
- * mark of its own.
+ * Returns true if the work belongs to the current mark (at most mark_ns of work). Such work is
+ * submitted without a pause of ours, which would spoil the measured interval. A pause of the
+ * program ends the mark, and longer work gets a mark of its own.
  */
 static bool is_within_mark(struct td_window *window, const struct td_driver *driver,
 	const void *stream, uint32_t work, uint64_t window_ns)
@@ -500,8 +499,8 @@ static bool is_within_mark(struct td_window *window, const struct td_driver *dri
 }
 
 /*
- * During another process's moment alone nothing is submitted. Tells the daemon when nothing of this
- * process is in flight.
+ * Returns true while another process has its moment alone: this process then submits nothing. Tells
+ * the daemon once none of its work is in flight.
  */
 static bool is_held(struct td_window *window, const struct td_driver *driver, void *stream)
 {
@@ -516,7 +515,7 @@ static bool is_held(struct td_window *window, const struct td_driver *driver, vo
 	return true;
 }
 
-/* Our own, and nothing has been let through for it that is to be measured, as this can be. */
+/* Has this process a moment alone, not used yet, and a mark left to measure with? */
 static bool may_be_measured(struct td_window *window)
 {
 	uint32_t alone = atomic_load_explicit(&td_gate.page.alone, memory_order_relaxed);
@@ -555,7 +554,7 @@ static uint64_t duty_wait_ns(struct td_pace *pace, struct td_window *window,
 		end_unmarked(window, driver, stream);
 		wait = td_pause_wait_ns(window, wait, now);
 	}
-	/* The others are held until we have seen it end. */
+	/* In our moment alone the others are held until our work has ended. */
 	return wait > HOLD_LOOK_NS &&
 			       atomic_load_explicit(&td_gate.page.alone, memory_order_relaxed)
 		       ? HOLD_LOOK_NS
@@ -606,7 +605,7 @@ bool td_pace_may_submit(struct td_pace *pace, struct td_marker *marker, void *st
 		begin_piece(window, driver, stream, word, pace->free);
 	window->last_stream = stream;
 	window->work = work;
-	window->active_ppm = window->core_ppm = 0; /* until the meter says what it is */
+	window->active_ppm = window->core_ppm = 0; /* valid until the meter sets the real shares */
 	window->submitted_ns = duty ? td_time_now_ns() : 0;
 	if (duty)
 		atomic_store_explicit(
@@ -620,12 +619,12 @@ void td_pace_sleep(struct td_pace *pace, const struct td_marker *marker, uint32_
 		 usual = WAIT_USUAL * td_window_in_flight_ns(&marker->window);
 
 	if (pace->wait_ns) {
-		/* Another word, such as another duty, ends the wait. */
+		/* A change of the word ends the wait too. */
 		td_futex_wait(&td_gate.page.word, word,
 			pace->wait_ns < WAIT_MIN_NS ? pace->wait_ns : WAIT_MIN_NS, true);
 		return;
 	}
-	/* Work in flight may be long and end soon. */
+	/* Work in flight is waited for up to its usual time. */
 	if (most < usual)
 		most = usual < WAIT_MAX_NS ? usual : WAIT_MAX_NS;
 	if (!pace->deadline_ns)
@@ -645,7 +644,7 @@ static bool duty_mark_due(struct td_window *window, uint64_t window_ns)
 	uint32_t hash = td_window_hash(window->work);
 	uint64_t ns = td_fresh_likely_ns(hash);
 
-	/* This also holds where there is no mark left for it; then it is paid for here. */
+	/* If no mark is left, the work is paid for here. */
 	window->unmarked_ns += ns ? ns : NEW_NS;
 	window->unmarked_active += (ns ? ns : NEW_NS) * window->active_ppm;
 	window->unmarked_core += (ns ? ns : NEW_NS) * window->core_ppm;

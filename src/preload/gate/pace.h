@@ -9,24 +9,25 @@
 
 struct td_marker;
 
-/* One submission on its way through the window. Zeroed at the start. */
+/* The state of one submission that waits for the window or the duty. Zeroed at the start. */
 struct td_pace {
-	uint64_t deadline_ns; /* goes on then, whatever is in flight; 0: has not waited yet */
+	/* the submission is made then in any case; 0: it has not waited yet */
+	uint64_t deadline_ns;
 	uint64_t window_ns;
-	uint64_t wait_ns; /* for the budget of the duty; 0: it is the window that is waited for */
-	bool past;        /* the deadline */
-	bool free;        /* the duty does not count it */
+	uint64_t wait_ns; /* time to wait for the duty; 0: it waits for the window */
+	bool past;        /* the deadline has passed */
+	bool free;        /* this submission is not charged to the duty */
 };
 
 /*
- * Asks with the marker marked. False: unmark, sleep and ask again. word is the gate word under
- * which the thread asks.
+ * Decides whether the thread, whose marker is set, may submit. False: the caller unmarks, sleeps,
+ * and asks again. word: the gate word that the caller has read.
  */
 bool td_pace_may_submit(
 	struct td_pace *pace, struct td_marker *marker, void *stream, uint32_t kind);
 void td_pace_sleep(struct td_pace *pace, const struct td_marker *marker, uint32_t word);
 
-/* The submission that was let through has been made. */
+/* Called after the submission was made. */
 void td_pace_submitted(struct td_marker *marker);
 
 /* Called in the child of a fork. */

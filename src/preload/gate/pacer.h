@@ -1,6 +1,6 @@
 /*
- * The state of a process about its own work on GPUs while it has a window or a duty. pace.c,
- * pause.c and clock.c use it; tests model several processes, so it is a struct.
+ * The state that a process keeps about its own work on GPUs while it has a window or a duty.
+ * pace.c, pause.c and clock.c use it. It is a struct, because tests model several processes.
  */
 #pragma once
 
@@ -15,35 +15,36 @@
 #include "preload/gate/hold.h"
 #include "preload/measure/spans.h"
 
-/* Zeroed: none yet. */
+/* The paid time of one GPU (clock.h). Zeroed: no base event yet. */
 struct td_clock {
-	pthread_mutex_t lock; /* of the rest; no other is taken under it */
-	uint64_t context;     /* whose events tick */
-	void *base;           /* complete */
+	pthread_mutex_t lock; /* guards the fields below; no other lock is taken under it */
+	uint64_t context;     /* serial number of the context of its events */
+	void *base;           /* a completed event, the origin of all distances */
 	uint64_t base_ns;
 	struct td_spans spans;
 };
 
 struct td_pacer {
-	/* pace.c's */
+	/* Fields of pace.c: */
 	/* Sum of counted_ns over all threads: the estimated time of work in flight. */
 	_Atomic uint64_t process_ns;
-	/* The same for work with a mark, by earlier times: the budget counts this. */
+	/* The same for work with a mark, by measured times: the budget counts this. */
 	_Atomic uint64_t expected_ns;
 	_Atomic bool dependent_seen;
 	struct td_budget budgets[TD_SLOT_MAX];
 	struct td_solo solo;
 	struct td_lengths lengths;
 	_Atomic uint32_t duty_ppm;      /* of the duty in force; 0: none */
-	_Atomic uint32_t last_duty_ppm; /* the last one that was */
+	_Atomic uint32_t last_duty_ppm; /* the duty before the current one */
 	/*
 	 * The time of a copy, or of other work known only by its size, by that size; 0: not known.
 	 */
 	_Atomic uint64_t unnamed_ns[TD_WINDOW_SIZES];
-	_Atomic uint64_t submitted_ns; /* when the process submitted last, under a duty */
+	/* under a duty: when the process last submitted (monotonic ns) */
+	_Atomic uint64_t submitted_ns;
 	/*
-	 * When the first new piece that has not ended was let in; 0: there is none. And when the
-	 * next may be.
+	 * new_since_ns: when the first new piece that has not ended was let in; 0: there is none.
+	 * new_next_ns: when the next new piece may be let in.
 	 */
 	_Atomic uint64_t new_since_ns;
 	_Atomic uint64_t new_next_ns;
@@ -55,9 +56,9 @@ struct td_pacer {
 	_Atomic uint32_t let_through;
 	_Atomic uint64_t measured_ns;
 
-	/* pause.c's */
-	_Atomic uint64_t busy_until_ns; /* by estimate, all of the process's work is done then */
-	_Atomic(const struct td_window *) last; /* who has submitted last */
+	/* Fields of pause.c: */
+	_Atomic uint64_t busy_until_ns; /* estimate of when all work of the process has ended */
+	_Atomic(const struct td_window *) last; /* window of the thread that submitted last */
 	/* When the duty last let in a rare long piece; 0: never. */
 	_Atomic uint64_t long_since_ns;
 

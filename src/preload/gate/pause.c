@@ -1,4 +1,4 @@
-/* The duty during a pause of a guaranteed job; see pause.h. */
+/* Exempts work from the duty while a guaranteed job pauses; see pause.h. */
 #include "preload/gate/pause.h"
 
 #include <stdatomic.h>
@@ -20,7 +20,7 @@ void td_pause_submitted(const struct td_window *window, uint64_t ns, uint64_t no
 {
 	uint64_t until = atomic_load_explicit(&td_pacer.busy_until_ns, memory_order_relaxed);
 
-	/* Threads that meet here lose one piece. */
+	/* If two threads run this at once, one piece is not counted. */
 	atomic_store_explicit(&td_pacer.busy_until_ns, (until > now_ns ? until : now_ns) + ns,
 		memory_order_relaxed);
 	atomic_store_explicit(&td_pacer.last, window, memory_order_relaxed);

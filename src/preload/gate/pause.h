@@ -16,7 +16,7 @@
 /* Under a duty: notes that work of about ns was submitted. */
 void td_pause_submitted(const struct td_window *window, uint64_t ns, uint64_t now_ns);
 
-/* The thread has seen all that it had in flight end. */
+/* Called when the thread has seen all its work end. */
 void td_pause_dry(const struct td_window *window, uint64_t now_ns);
 
 /*
