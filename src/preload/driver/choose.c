@@ -1,6 +1,6 @@
 /*
- * Chooses the backend; see choose.h. Waiting for the choice means waiting for a few driver
- * attributes, which wait for nothing.
+ * Chooses the backend; see choose.h. A thread that waits for another's choice waits only for a few
+ * driver attributes, which return at once.
  */
 #include "preload/driver/choose.h"
 
@@ -23,9 +23,9 @@ enum state {
 };
 
 /*
- * Devices through which a process gives memory of the GPU to other hardware, by its address: to
- * network cards (verbs, Omni-Path, Slingshot), to disks (GPUDirect Storage), to the processor
- * (GDRCopy). They are looked for anywhere in a path: a container may keep devices in its own place.
+ * Devices through which a process gives other hardware the address of GPU memory: network cards
+ * (verbs, Omni-Path, Slingshot), disks (GPUDirect Storage), the processor (GDRCopy). The names are
+ * searched anywhere in a path, because a container may mount devices elsewhere.
  */
 static const char *const registering[] = {
 	"/dev/infiniband/uverbs", "/dev/hfi1_", "/dev/cxi", "/dev/nvidia-fs", "/dev/gdrdrv"};
@@ -39,7 +39,10 @@ static struct td_lock list_lock = TD_LOCK_INIT(TD_RANK_LIST);
 static _Atomic int state;
 static struct td_chooser chooser;
 static uint8_t given;
-/* Written under the lock before the state that they are of, and not after. */
+/*
+ * `reason` and `device` are written under the lock, before the state that they explain, and never
+ * again.
+ */
 static uint8_t reason;
 static char device[64];
 static bool registers(const char *path)
@@ -60,7 +63,7 @@ void td_choose_release_forks(void)
 	td_lock_drop(&list_lock);
 }
 
-/* Is such a device open? `device` then names it. The caller holds the lock. */
+/* Is such a device open? If so, its path is in `device`. The caller holds the lock. */
 static bool is_registering(void)
 {
 	bool found;
@@ -158,7 +161,7 @@ void td_choose_after_fork(void)
 
 void td_choose_forked(void)
 {
-	td_lock_drop(&list_lock); /* taken before the fork, by this thread */
+	td_lock_drop(&list_lock); /* this thread took it before the fork */
 	td_lock_reset(&lock);
 	td_choose_init(given, &(struct td_chooser){chooser.use, chooser.stay});
 }

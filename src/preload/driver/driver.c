@@ -1,4 +1,4 @@
-/* See driver.h. */
+/* The published table of driver functions; see driver.h. */
 #include "preload/driver/driver.h"
 
 #include <stdatomic.h>

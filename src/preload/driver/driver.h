@@ -12,7 +12,7 @@
 #define TD_STREAM_LEGACY     ((void *)0x1)
 #define TD_STREAM_PER_THREAD ((void *)0x2)
 
-/* CUresult values that are acted upon. */
+/* CUresult values that the library reacts to. */
 #define TD_CUDA_ERROR_DEINITIALIZED 4
 #define TD_CUDA_ERROR_NOT_READY     600
 
@@ -32,7 +32,10 @@ struct td_driver {
 	int (*device_get_name)(char *name, int len, int device);
 	int (*device_get_count)(int *ret_count);
 	int (*device_get_attribute)(int *ret_value, int attribute, int device);
-	/* Blocks of so many threads that fit an SM together; function: or a kernel. */
+	/*
+	 * Gets how many blocks of `threads` threads fit one SM together. function: a CUfunction or
+	 * CUkernel.
+	 */
 	int (*occupancy)(int *ret_blocks, void *function, int threads, uint64_t shared_bytes);
 	int (*device_total_mem)(uint64_t *ret_bytes, int device);
 	int (*mem_get_info)(uint64_t *ret_free, uint64_t *ret_total);
@@ -47,7 +50,10 @@ struct td_driver {
 	int (*event_destroy)(void *event);
 };
 
-/* NULL until td_driver_set: nothing that needs it runs before. Published with release order. */
+/*
+ * Returns NULL until td_driver_set; nothing that needs the driver runs before. It is published with
+ * release order.
+ */
 const struct td_driver *td_driver(void);
 void td_driver_set(const struct td_driver *driver);
 

@@ -1,9 +1,8 @@
 /*
- * Fills the table of driver.h from the installed driver. A call that it lacks (very old drivers)
- * returns an error.
- *
- * Contexts, devices and events are the library's view of them (td_true). Streams and functions are
- * the program's, so that they go by td_real, which may have to exchange them.
+ * Fills the table of driver.h from the installed driver. A function that it lacks (very old
+ * drivers) returns an error. Contexts, devices and events are the library's own, so they use the
+ * real driver (td_true). Streams and functions are the program's, so they use td_real, which may
+ * have to replace their handles after a move to another GPU.
  */
 #include <stdatomic.h>
 
@@ -61,7 +60,7 @@ static int ctx_synchronize(void)
 
 static int device_get_uuid(uint8_t uuid[16], int device)
 {
-	/* The second form tells a part of a GPU from its neighbours. */
+	/* With _v2, a MIG instance has another UUID than its neighbours. */
 	if (td_true->cuDeviceGetUuid_v2)
 		return td_true->cuDeviceGetUuid_v2((CUuuid *)uuid, device);
 	return ASK(cuDeviceGetUuid, (CUuuid *)uuid, device);

@@ -14,7 +14,7 @@ void *(*td_libc_dlvsym)(void *handle, const char *name, const char *version);
 void *(*td_libc_dlopen)(const char *name, int flags);
 
 /*
- * Compares without libc's strcmp: a sanitizer replaces that, and looks names up before it has it.
+ * Compares without strcmp: a sanitizer intercepts strcmp, and calls dlsym before its own is ready.
  */
 bool td_is_same(const char *a, const char *b)
 {
@@ -53,8 +53,8 @@ struct tables {
 };
 
 /*
- * Dynamic entries hold addresses. glibc relocates them; in musl and the vDSO they are relative to
- * the object.
+ * Returns the address in a dynamic entry. glibc has relocated it; in musl and the vDSO it is
+ * relative to the object.
  */
 static const void *pointer(ElfW(Addr) base, ElfW(Addr) value)
 {
@@ -113,7 +113,7 @@ static bool search_in(
 }
 
 #ifdef TD_SANITIZED
-/* dl_iterate_phdr is the sanitizer's, too. */
+/* dl_iterate_phdr is looked up too, because a sanitizer intercepts it. */
 void *td_libc_symbol(const char *name)
 {
 	struct search search = {name, NULL};

@@ -9,7 +9,7 @@
 #include "cuda/signatures.h"
 #include "cuda/types.h"
 
-/* The entries are in the order of cuda/symbols.h. */
+/* The driver's functions, in the order of cuda/symbols.h. */
 struct td_real {
 #define SYMBOL(symbol, name, since, flavour, class, stream, kinds)                                 \
 	CUresult(*symbol) TD_PARAMS_##symbol;
@@ -20,15 +20,15 @@ struct td_real {
 extern struct td_real td_real;
 
 /*
- * The driver's functions themselves, for the library's own objects and for memory, also after the
- * program has moved to another GPU (preload/rehome): td_real then exchanges the program's handles
- * for those of their twins.
+ * The driver's functions without any exchange of handles. The library uses them for its own objects
+ * and for memory. td_real differs once the program has moved to another GPU (preload/rehome): it
+ * replaces the program's handles by those of their twins.
  */
 extern const struct td_real *td_true;
 
 /*
- * Once the program has moved: makes the context of its present GPU current on the calling thread
- * where the thread works in that of an earlier one. NULL: it has not.
+ * If the program has moved, makes the context of its present GPU current on the calling thread,
+ * where an earlier one was current. NULL: it has not moved.
  */
 extern void (*_Atomic td_real_sync)(void);
 
@@ -37,35 +37,38 @@ extern void (*_Atomic td_real_sync)(void);
 #undef HOOK
 
 /*
- * life.c: reads the settings, at load. A library whose own constructor uses the GPU may call it
- * earlier, by cuInit. No thread exists yet.
+ * life.c: reads the settings. Called at load, while there are no other threads. If a library's
+ * constructor uses the GPU first, cuInit calls it earlier.
  */
 void td_begin(void);
-/* init.c */
+/* init.c: called in a forked child. */
 void td_init_forked(void);
 
 /*
- * 0 once libcuda.so.1 is loaded and its symbols are known; -1: there is no driver. Any thread may
- * call it, any number of times.
+ * Returns 0 once libcuda.so.1 is loaded and its symbols are known, or -1 if there is no driver. Any
+ * thread may call it, any number of times.
  */
 int td_real_load(void);
 
 /*
- * memory_hooks.c: while a stream captures, the driver may refuse calls such as cuMemAlloc and then
- * ends the capture. CUDA_SUCCESS: it would not.
+ * memory_hooks.c: the driver may refuse calls such as cuMemAlloc while a stream captures, and then
+ * the capture ends. Returns the driver's error, or CUDA_SUCCESS if it would not refuse.
  */
 CUresult td_refused_by_capture(void);
 /* Is this the result of a call that conflicts with a capture? */
 bool td_is_capture_error(CUresult r);
 
-/* libc's own, found without asking libc (elf.c). Set before anything of ours runs. */
+/*
+ * libc's own dlsym, found without calling libc (elf.c). Set before any other code of the library
+ * runs.
+ */
 extern void *(*td_libc_dlsym)(void *handle, const char *name);
 extern void *(*td_libc_dlvsym)(void *handle, const char *name, const char *version);
 extern void *(*td_libc_dlopen)(const char *name, int flags);
 void td_libc_find(void);
 /* Returns any other function of libc, or NULL. Not async-signal-safe. */
 void *td_libc_symbol(const char *name);
-/* signal_hooks.c: finds libc's sigaction(), signal() and so on, which ours hide. */
+/* signal_hooks.c: finds libc's sigaction(), signal() and so on, which our functions hide. */
 void td_signal_hooks_find(void);
-/* strcmp(a, b) == 0, also where libc's may not be called yet. */
+/* Returns whether the strings are equal. Works also where libc's strcmp cannot be called yet. */
 bool td_is_same(const char *a, const char *b);
