@@ -12,7 +12,7 @@ void tandem_cached(int device, size_t bytes) __attribute__((visibility("default"
 
 void tandem_used(int device, size_t most, size_t least) __attribute__((visibility("default")));
 
-/* Below 0: nothing is known of that device. */
+/* Returns the process's slot of a CUDA device, or a negative number if it has none. */
 static int slot_of(int device)
 {
 	unsigned count = td_context_gpu_count();

@@ -70,7 +70,7 @@ WAITING_COPY(
 		bool known = td_real.cuStreamIsCapturing &&                                        \
 			     !td_real.cuStreamIsCapturing(named, &before);                         \
 		CUresult r = td_real.symbol TD_ARGS_##symbol;                                      \
-		/* A failed end may end a capture (an invalid one) or not (there was none). */     \
+		/* A failed call may have ended an invalid capture, or found none. */              \
 		if (!r || (known && before && !td_real.cuStreamIsCapturing(named, &after) &&       \
 				  !after))                                                         \
 			td_context_capture_ended(stream);                                          \
@@ -79,7 +79,7 @@ WAITING_COPY(
 		return r;                                                                          \
 	}
 
-/* A stream that waits for an event of a capture becomes a part of it. */
+/* A stream that waits for an event of a capture joins that capture. */
 #define MAY_JOIN(symbol)                                                                           \
 	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
 	{                                                                                          \
@@ -111,7 +111,7 @@ END_CAPTURE(cuStreamEndCapture_ptsz, CU_STREAM_PER_THREAD)
 			td_context_stream_created(*a0);                                            \
 		return r;                                                                          \
 	}
-/* The driver does not end a stream that is capturing. */
+/* The driver does not destroy a stream that is capturing. */
 #define DESTROY_STREAM(symbol)                                                                     \
 	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
 	{                                                                                          \
@@ -129,8 +129,8 @@ DESTROY_STREAM(cuStreamDestroy)
 DESTROY_STREAM(cuStreamDestroy_v2)
 
 /*
- * -- contexts: a thread that changes its context uses the new one from its next submission or
- * allocation on --
+ * -- contexts: after a thread has changed its context, its next submission or allocation uses the
+ * new one --
  */
 
 #define USE_CONTEXT(symbol)                                                                        \
@@ -150,9 +150,10 @@ DESTROY_STREAM(cuStreamDestroy_v2)
 		return r;                                                                          \
 	}
 /*
- * The driver is called first, as it may refuse. Records of an ended context go before the daemon
- * can hear that the process has left the GPU. Cancellation is held off meanwhile: a cancelled
- * thread would leave the context marked as about to end, for ever.
+ * The steps around a call that may end a context. The driver is called before our records are
+ * dropped, as it may refuse. The records are dropped before the daemon can hear that the process
+ * has left the GPU. Thread cancellation is disabled meanwhile, since a cancelled thread would leave
+ * the context marked as ending for ever.
  */
 struct leaving {
 	CUcontext context;
@@ -183,7 +184,7 @@ static CUresult end_leaving(const struct leaving *leaving, CUresult r, bool gone
 	return r;
 }
 
-/* Once the program has moved, td_real would be asked of the context that stands for this one. */
+/* Asks the real driver: after a move to another GPU, td_real would ask about the context's twin. */
 static bool is_alive(CUcontext context)
 {
 	unsigned version;
@@ -193,8 +194,9 @@ static bool is_alive(CUcontext context)
 }
 
 /*
- * An error may come from earlier work although the context has ended. A context that was not known
- * is not asked: another may have its handle by now.
+ * The call may return an error of earlier work although the context has ended, so the driver is
+ * asked. It is not asked about a context that we did not know, since another one may have that
+ * handle now.
  */
 #define DESTROY_CONTEXT(symbol)                                                                    \
 	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
@@ -214,7 +216,7 @@ CREATE_CONTEXT(cuCtxCreate_v4)
 DESTROY_CONTEXT(cuCtxDestroy)
 DESTROY_CONTEXT(cuCtxDestroy_v2)
 
-/* The context may live on by references of cuCtxAttach; only the driver knows. */
+/* References of cuCtxAttach may keep the context alive; only the driver knows. */
 CUresult td_hook_cuCtxDetach(CUcontext a0)
 {
 	const struct leaving leaving = begin_leaving(a0);
@@ -223,7 +225,7 @@ CUresult td_hook_cuCtxDetach(CUcontext a0)
 	return end_leaving(&leaving, r, !is_alive(a0));
 }
 
-/* A green context ends with the context that was made of it, if one was. */
+/* The context that was made of a green context (cuCtxFromGreenCtx) ends with it. */
 #define GREEN_MAX 64
 static struct {
 	_Atomic(void *) green;
@@ -243,7 +245,7 @@ static void remember_green(void *green, void *context)
 	}
 }
 
-/* The context that was made of it, or NULL. */
+/* Returns the context that was made of this green context, or NULL, and forgets it. */
 static void *forget_green(void *green)
 {
 	void *context = NULL;
@@ -277,7 +279,7 @@ CUresult td_hook_cuGreenCtxDestroy(void *a0)
 	return end_leaving(&leaving, r, gone);
 }
 
-/* Returns 0 if the id is not known. No two contexts of a process ever have the same id. */
+/* Returns the driver's id of the context, which is never reused in a process; 0: not known. */
 static unsigned long long id_of(CUcontext context)
 {
 	unsigned long long id = 0;
@@ -286,8 +288,8 @@ static unsigned long long id_of(CUcontext context)
 }
 
 /*
- * The context may live on by other references, or there may be another one already: only the driver
- * knows.
+ * Has the primary context ended? It may live on by other references, or a new one may exist
+ * already; only the driver knows.
  */
 static bool primary_is_gone(CUdevice device, CUcontext primary, unsigned long long id)
 {

@@ -13,14 +13,16 @@
 
 #define LAZY_PEER 1u /* CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS: the only flag, and not optional */
 
-/* The range of memory of the driver; false: the driver does not say where it is. */
+/* Gets the range of an allocation of the driver. Returns false if the driver does not say. */
 static bool range_of(CUdeviceptr address, CUdeviceptr *ret_base, size_t *ret_bytes)
 {
 	return td_context_use() >= 0 && td_real.cuMemGetAddressRange_v2 &&
 	       !td_real.cuMemGetAddressRange_v2(ret_base, ret_bytes, address);
 }
 
-/* A process that has opened the memory may keep it when it is freed here. */
+/*
+ * Notes an export: another process that has opened the memory may keep it after it is freed here.
+ */
 static CUresult note_handed(CUresult r, CUdeviceptr address)
 {
 	CUdeviceptr base;
@@ -50,7 +52,9 @@ CUresult td_hook_cuIpcGetMemHandle(CUipcMemHandle *a0, CUdeviceptr a1)
 	return r;
 }
 
-/* Counted by the process whose it is, as long as that has it (docs/decisions/0009). */
+/*
+ * Notes an import. The exporting process counts the memory while it has it (docs/decisions/0009).
+ */
 static CUresult note_opened(CUresult r, const CUdeviceptr *address)
 {
 	CUdeviceptr base;

@@ -1,4 +1,4 @@
-/* See job_view.h. */
+/* Asks the daemon for the job's memory and limits; see job_view.h. */
 #include "preload/hooks/job_view.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "proto/socket.h"
 
 /*
- * The program only looks at GPUs. This is longer than any answer takes, and short enough for a user
+ * The daemon's answer is awaited this long: longer than it ever takes, and short enough for a user
  * who waits for nvidia-smi.
  */
 #define PATIENCE_NS TD_NS_PER_S
@@ -31,8 +31,8 @@ static void add_pid(struct td_job_view *view, uint32_t pid)
 }
 
 /*
- * Adds one row of the answer: a process's memory on a GPU or, with pid 0, a GPU's limit. This
- * process knows its own use better.
+ * Adds one row of the answer: one process's memory on a GPU or, with pid 0, the GPU's limit. The
+ * row of this process is skipped, because it knows its own use more exactly.
  */
 static void add_row(
 	struct td_job_view *view, const uint8_t *gpu_uuid, const struct td_msg_view_row *row)
@@ -49,7 +49,7 @@ static void add_row(
 		view->used_bytes += row->overhead_bytes;
 }
 
-/* Returns false if nobody answered, or nothing is known of the job. */
+/* Returns false if no daemon answered, or if it does not know the job. */
 static bool ask_daemon(const uint8_t *gpu_uuid, struct td_job_view *ret)
 {
 	uint64_t deadline_ns = td_time_now_ns() + PATIENCE_NS;

@@ -11,11 +11,11 @@
 #define TD_JOB_PROCESSES_MAX 1024
 
 struct td_job_view {
-	uint64_t limit_bytes; /* of the whole job on that GPU; UINT64_MAX: none */
-	uint64_t used_bytes;  /* allocated there by all its processes */
-	uint32_t pid_count;   /* of its processes that use any GPU; this one always */
+	uint64_t limit_bytes; /* limit of the whole job on that GPU; UINT64_MAX: none */
+	uint64_t used_bytes;  /* allocated on that GPU by all processes of the job */
+	uint32_t pid_count;   /* processes of the job that use any GPU; always includes this one */
 	uint32_t pids[TD_JOB_PROCESSES_MAX];
 };
 
-/* total_bytes: of the device, for limits that are a share of it where no daemon knows better. */
+/* total_bytes: the device's memory, for a limit given as a share if no daemon tells it. */
 void td_job_view(const uint8_t *gpu_uuid, uint64_t total_bytes, struct td_job_view *ret);

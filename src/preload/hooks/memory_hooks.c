@@ -1,4 +1,4 @@
-/* cuMemAlloc and its kin, by the process's backend. */
+/* Hooks of cuMemAlloc and related functions: the process's backend does the work. */
 #include "preload/base/backend.h"
 #include "preload/base/settings.h"
 #include "preload/context/context.h"
@@ -22,7 +22,7 @@
  * CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, to CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD.
  */
 #define CAPTURE_ERROR_LAST 908
-/* More than any device has, or can address. */
+/* No device has, or can address, this much. */
 #define ABSURD_BYTES ((size_t)1 << 62)
 
 bool td_is_capture_error(CUresult r)
@@ -30,7 +30,7 @@ bool td_is_capture_error(CUresult r)
 	return r >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && r <= CAPTURE_ERROR_LAST;
 }
 
-/* Only the driver knows its rules, so it is asked for more memory than there can be. */
+/* Asks the driver for an impossible size: it refuses for the capture, or because of the size. */
 CUresult td_refused_by_capture(void)
 {
 	CUdeviceptr none;
@@ -42,13 +42,16 @@ CUresult td_refused_by_capture(void)
 	return td_is_capture_error(r) ? r : CUDA_SUCCESS;
 }
 
-/* Our chunks take other calls than what they stand for, or none. */
+/*
+ * Returns the driver's error if a capture forbids cuMemAlloc now. The backend's own driver calls
+ * would not show it.
+ */
 static CUresult refused_by_capture(void)
 {
 	return td_swap_is_used() ? td_refused_by_capture() : CUDA_SUCCESS;
 }
 
-/* The driver's own memory, which stays where it is. */
+/* Allocates from the driver; the memory never leaves the device. */
 static CUresult alloc_of_the_driver(CUdeviceptr *address, size_t bytes)
 {
 	struct td_outside_claim claim;
@@ -68,7 +71,7 @@ static CUresult alloc(CUdeviceptr *address, size_t bytes)
 	uint64_t at;
 	CUresult r;
 
-	/* Wrong arguments, or no context: the driver says so. */
+	/* The arguments are wrong or there is no context: the driver returns the error. */
 	if (slot < 0 || !address || !bytes)
 		return td_real.cuMemAlloc_v2(address, bytes);
 	r = refused_by_capture();
@@ -77,8 +80,8 @@ static CUresult alloc(CUdeviceptr *address, size_t bytes)
 	td_outside_refresh();
 	r = td_agent_backend()->alloc((unsigned)slot, bytes, &at);
 	/*
-	 * As the driver does, the free memory of pools is used before the program gets out of
-	 * memory.
+	 * Before returning out of memory, the driver would reuse the free memory of pools. So do
+	 * we.
 	 */
 	if (r == CUDA_ERROR_OUT_OF_MEMORY && td_outside_trim((unsigned)slot))
 		r = td_agent_backend()->alloc((unsigned)slot, bytes, &at);
@@ -86,7 +89,10 @@ static CUresult alloc(CUdeviceptr *address, size_t bytes)
 		r = td_agent_backend()->alloc((unsigned)slot, bytes, &at);
 	if (r == TD_BACKEND_NO_RECORD)
 		return alloc_of_the_driver(address, bytes);
-	/* Another thread has ended the context meanwhile; the driver returns the error. */
+	/*
+	 * Another thread has ended the context meanwhile, so the driver is called and returns the
+	 * error.
+	 */
 	if (r == CUDA_ERROR_OUT_OF_MEMORY && td_context_use() < 0)
 		return td_real.cuMemAlloc_v2(address, bytes);
 	if (!r) {
@@ -125,7 +131,7 @@ CUresult td_hook_cuMemAllocPitch_v2(
 	return r;
 }
 
-/* The work that the backend waits for is that of the memory's own context, whichever is current. */
+/* Frees in the memory's own context, because the backend waits for the work of that context. */
 static int free_in(void *context, CUdeviceptr address)
 {
 	CUcontext current = NULL, popped;
@@ -164,8 +170,8 @@ CUresult td_hook_cuMemFree_v2(CUdeviceptr address)
 }
 
 /*
- * The program may use all of the GPU that the daemon shares, or its job's limit, less what the
- * process has and, with a limit, what its job has.
+ * The total is the part of the GPU that the daemon shares out, or the job's limit. The free memory
+ * is the total less this process's use and, with a limit, the job's use.
  */
 CUresult td_hook_cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 {
@@ -180,7 +186,7 @@ CUresult td_hook_cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 	td_agent_backend()->stats((unsigned)slot, &stats);
 	used = stats.demanded_bytes - stats.kept_bytes + td_client_others((unsigned)slot);
 	if (capacity < td_client_capacity((unsigned)slot))
-		used += stats.paged_bytes; /* it counts in a limit */
+		used += stats.paged_bytes; /* paged memory counts against a limit */
 	if (free_bytes)
 		*free_bytes = used < capacity ? capacity - used : 0;
 	if (total_bytes)
@@ -214,7 +220,10 @@ static bool has_context(void)
 	return td_real.cuCtxGetCurrent && !td_real.cuCtxGetCurrent(&context) && context;
 }
 
-/* Without a context, the driver answers for the backend's memory as for its own. */
+/*
+ * Answers for the backend's memory. Without a context the driver is called; it returns the same
+ * error for all memory.
+ */
 CUresult td_hook_cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdeviceptr address)
 {
 	struct td_swap_info opened = {0};
@@ -238,7 +247,7 @@ CUresult td_hook_cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdev
 	return CUDA_SUCCESS;
 }
 
-/* The job's limit on a device that the process does not use yet; UINT64_MAX: none. */
+/* Returns the job's limit on a device that the process does not use yet; UINT64_MAX: none. */
 static uint64_t limit_on(CUdevice device, size_t total)
 {
 	struct td_job_view view;
@@ -251,7 +260,10 @@ static uint64_t limit_on(CUdevice device, size_t total)
 	return view.limit_bytes;
 }
 
-/* As in cuMemGetInfo; before the process uses the device, as NVML says. */
+/*
+ * Returns the same total as cuMemGetInfo. Before the process uses the device it is the total of our
+ * NVML hook.
+ */
 CUresult td_hook_cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 {
 	CUresult r = td_real.cuDeviceTotalMem_v2(bytes, device);

@@ -25,14 +25,14 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* More than a GPU usually has; where it has more, one more question is asked. */
+/* A GPU seldom has more processes. If it has, NVML is asked again with a larger buffer. */
 #define PROCESSES 256
 
 #define NVML(name, parameters) EXPORT nvmlReturn_t name parameters;
 #include "gpu/nvml_functions.def"
 #undef NVML
 
-/* NVML's own; NULL: the installed one lacks it. */
+/* NVML's own functions; NULL: the installed NVML lacks it. */
 static struct {
 #define NVML_HOOK(name) name##_fn name;
 #include "preload/hooks/nvml_hooks.def"
@@ -40,7 +40,7 @@ static struct {
 	nvmlDeviceGetUUID_fn nvmlDeviceGetUUID;
 } real;
 
-/* A race loads twice with the same result. */
+/* Finds NVML's functions. If two threads do so at once, both find the same. */
 static bool load_nvml(void)
 {
 	static _Atomic int state; /* 0 not tried, 1 loaded, -1 none */
@@ -80,7 +80,10 @@ void *td_nvml_wrapper(const char *name)
 	return NULL;
 }
 
-/* Programs that are linked with NVML get here without a look-up. */
+/*
+ * Loads NVML first, since a program that is linked with NVML calls these functions without a
+ * look-up.
+ */
 #define READY(name) (load_nvml() && real.name)
 
 /* -- the GPUs -- */
@@ -100,8 +103,8 @@ static bool uuid_of(nvmlDevice_t device, uint8_t *ret)
 }
 
 /*
- * The job's GPUs that NVML knows, in the job's order; `wanted` of them, or as many as there are.
- * Returns how many; below 0: NVML's error.
+ * Lists the first `wanted` of the job's GPUs that NVML knows, in the job's order. Returns how many,
+ * or a negated NVML error.
  */
 static int list_handles(unsigned wanted, nvmlDevice_t *ret)
 {
@@ -119,7 +122,7 @@ static int list_handles(unsigned wanted, nvmlDevice_t *ret)
 	return (int)count;
 }
 
-/* The device's index in the job; -1: the job does not see it. */
+/* Returns the device's index in the job's order; -1: the job does not see it. */
 static int index_of(nvmlDevice_t device)
 {
 	nvmlDevice_t handles[TD_GPU_MAX];
@@ -163,7 +166,7 @@ static nvmlReturn_t by_index(nvmlDeviceGetHandleByIndex_fn ask, unsigned index, 
 	return NVML_SUCCESS;
 }
 
-/* Finds a GPU by UUID, serial number or bus id. */
+/* Gets a GPU by UUID, serial number or bus id, if the job sees it. */
 static nvmlReturn_t by_name(nvmlDeviceGetHandleByUUID_fn ask, const char *name, nvmlDevice_t *ret)
 {
 	nvmlDevice_t device;
@@ -242,7 +245,7 @@ nvmlReturn_t nvmlDeviceGetHandleByUUIDV(const void *uuid, nvmlDevice_t *ret)
 		       : NVML_ERROR_FUNCTION_NOT_FOUND;
 }
 
-/* A job that was given a part of a GPU was not given the whole GPU. */
+/* A job that was given only a MIG instance does not get the handle of the whole GPU. */
 nvmlReturn_t nvmlDeviceGetDeviceHandleFromMigDeviceHandle(nvmlDevice_t part, nvmlDevice_t *ret)
 {
 	nvmlDevice_t device;
@@ -260,9 +263,12 @@ nvmlReturn_t nvmlDeviceGetDeviceHandleFromMigDeviceHandle(nvmlDevice_t part, nvm
 	return r;
 }
 
-/* -- GPUs beside others -- */
+/* -- topology -- */
 
-/* A list of GPUs. fits: does NVML refuse where there is too little room, or fill the room? */
+/*
+ * A list of GPUs. fits: NVML returns an error if the caller's array is too small; otherwise it
+ * fills the array.
+ */
 struct near {
 	nvmlReturn_t (*ask)(const struct near *near, unsigned *count, nvmlDevice_t *devices);
 	nvmlDevice_t device;
@@ -335,7 +341,10 @@ nvmlReturn_t nvmlUnitGetDevices(nvmlUnit_t unit, unsigned *count, nvmlDevice_t *
 					 : NVML_ERROR_FUNCTION_NOT_FOUND;
 }
 
-/* Handles that a program has from before, or made up, say nothing of GPUs that it does not see. */
+/*
+ * Are both GPUs visible to the job? A program may have handles from before, or made-up ones; they
+ * must not tell about other GPUs.
+ */
 static bool sees_both(nvmlDevice_t first, nvmlDevice_t second)
 {
 	return !is_confined() || (index_of(first) >= 0 && index_of(second) >= 0);
@@ -359,7 +368,10 @@ OF_TWO(nvmlDeviceOnSameBoard, (nvmlDevice_t first, nvmlDevice_t second, int *ret
 
 /* -- memory -- */
 
-/* Returns false if the job has no limit there, so that it sees NVML's figures. */
+/*
+ * Gets the job's limit and use. Returns false if it has no limit there, so that NVML's figures are
+ * returned.
+ */
 static bool job_memory(
 	nvmlDevice_t device, uint64_t total_bytes, uint64_t *ret_total, uint64_t *ret_used)
 {
@@ -372,7 +384,7 @@ static bool job_memory(
 	if (view.limit_bytes >= total_bytes)
 		return false;
 	*ret_total = view.limit_bytes;
-	/* A job that was given less than it already has, has used all of it. */
+	/* If the limit was lowered below the use, the use is reported as the limit. */
 	*ret_used = view.used_bytes < view.limit_bytes ? view.used_bytes : view.limit_bytes;
 	return true;
 }
@@ -420,16 +432,18 @@ nvmlReturn_t nvmlDeviceGetConfComputeProtectedMemoryUsage(nvmlDevice_t device, n
 
 typedef nvmlReturn_t (*list_fn)(nvmlDevice_t device, unsigned *count, void *rows);
 
-/* One query in one of its forms. */
+/*
+ * A query of NVML for processes; exactly one of list, utilisation, utilisations and details is set.
+ */
 struct question {
 	nvmlDevice_t device;
-	list_fn list;                                   /* or else: */
-	nvmlDeviceGetProcessUtilization_fn utilisation; /* since then: */
+	list_fn list;                                   /* query that fills an array */
+	nvmlDeviceGetProcessUtilization_fn utilisation; /* query for samples since a time: */
 	unsigned long long since;
-	/* or else one whose struct has the rows: */
+	/* Queries whose struct points to the rows: */
 	const nvmlProcessesUtilizationInfo_t *utilisations;
 	const nvmlProcessDetailList_t *details;
-	size_t size, pid_at; /* of a row; in it */
+	size_t size, pid_at; /* size of a row; offset of the pid in it */
 };
 
 static nvmlReturn_t ask_struct(const struct question *question, unsigned *count, void *rows)
@@ -471,7 +485,7 @@ static bool is_of_job(const struct td_job_view *view, uint32_t pid)
 	return false;
 }
 
-/* Lists all of them, in memory that the caller frees. */
+/* Gets all rows. The caller frees them. */
 static nvmlReturn_t list_all(const struct question *question, unsigned *ret_count, char **ret_rows)
 {
 	unsigned room = PROCESSES;
@@ -492,7 +506,7 @@ static nvmlReturn_t list_all(const struct question *question, unsigned *ret_coun
 		free(rows);
 		if (r != NVML_ERROR_INSUFFICIENT_SIZE || count <= room)
 			return r;
-		room = count + PROCESSES; /* more may come meanwhile */
+		room = count + PROCESSES; /* processes may be added meanwhile */
 	}
 }
 
@@ -518,7 +532,7 @@ static nvmlReturn_t list_own(const struct question *question, unsigned *count, v
 	if (r)
 		return r;
 	if (!own && (question->utilisation || question->utilisations))
-		return NVML_ERROR_NOT_FOUND; /* as where no process has done anything */
+		return NVML_ERROR_NOT_FOUND; /* NVML's own result if no process has used the GPU */
 	*count = own;
 	return own > room ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
 }
@@ -528,7 +542,7 @@ static nvmlReturn_t list(const struct question *question, unsigned *count, void 
 	struct td_job_view view;
 	uint8_t uuid[16];
 
-	/* NVML itself refuses invalid arguments. */
+	/* For invalid arguments NVML is called and returns the error. */
 	if (td_gate_disabled() || !count || (question->list && *count && !rows) ||
 		!uuid_of(question->device, uuid))
 		return ask(question, count, rows);

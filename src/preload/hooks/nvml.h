@@ -1,5 +1,5 @@
-/* NVML as a job sees it; see nvml.c. */
+/* The job's own view of NVML; see nvml.c. */
 #pragma once
 
-/* Our function in place of NVML's of that name, or NULL: that one is not touched. */
+/* Returns our function for NVML's function of that name, or NULL if that one is not replaced. */
 void *td_nvml_wrapper(const char *name);

@@ -11,7 +11,7 @@
 #include "preload/rehome/rehome.h"
 #include "preload/swap/swap.h"
 
-/* Claims, asks the driver, keeps what it gave under the value that it wrote. */
+/* Claims the memory, calls the driver, and records the handle that the driver wrote. */
 #define TAKING(symbol, device, kind, bytes, what)                                                  \
 	do {                                                                                       \
 		struct td_outside_claim claim_;                                                    \
@@ -19,7 +19,7 @@
 		if (r_)                                                                            \
 			return r_;                                                                 \
 		do {                                                                               \
-			/* The process does not move between the call and the record of it. */     \
+			/* A move to another GPU must not come between the call and its record. */ \
 			td_rehome_begin();                                                         \
 			r_ = td_real.symbol TD_ARGS_##symbol;                                      \
 			if (!r_) {                                                                 \
@@ -50,7 +50,7 @@ CUresult td_hook_cuMemAlloc(unsigned *a0, unsigned a1)
 
 CUresult td_hook_cuMemAllocPitch(unsigned *a0, unsigned *a1, unsigned a2, unsigned a3, unsigned a4)
 {
-	/* The driver chooses the length of a row; it is at most this. */
+	/* The driver chooses the pitch. This is an upper bound of it. */
 	uint64_t bytes = ((uint64_t)a2 + 511) / 512 * 512 * a3;
 
 	if (!a0 || !a1)
@@ -90,7 +90,7 @@ CUresult td_hook_cuMulticastCreate(CUmemGenericAllocationHandle *a0, const void 
 	return r;
 }
 
-/* Below 0: the driver does not say. */
+/* Returns the device of the memory, or a negative number if the driver does not say. */
 static int device_of(CUmemGenericAllocationHandle handle)
 {
 	CUmemAllocationProp prop;
@@ -103,7 +103,7 @@ static int device_of(CUmemGenericAllocationHandle handle)
 }
 
 /*
- * The owner counts the memory while it has it. After that NVML tells whose it is
+ * The exporting process counts the memory while it has it. After that, NVML shows who holds it
  * (docs/decisions/0009).
  */
 CUresult td_hook_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *a0, void *a1, int a2)
@@ -144,11 +144,13 @@ CUresult td_hook_cuMemRelease(CUmemGenericAllocationHandle a0)
 }
 
 /*
- * -- arrays: a driver does not say what one takes. At least its elements, in blocks of 64 bytes by
- * 8 rows. --
+ * -- arrays: the driver does not tell an array's size, so at least its elements are counted, in
+ * blocks of 64 bytes by 8 rows --
  */
 
-/* The bytes of one channel. Compressed and packed formats count as their largest. */
+/*
+ * Returns the bytes of one channel. Compressed and packed formats count as their largest variant.
+ */
 static uint64_t channel_bytes(int format)
 {
 	switch (format) {
@@ -169,7 +171,7 @@ static uint64_t multiple(uint64_t n, uint64_t of)
 	return (n + of - 1) / of * of;
 }
 
-/* No size that a driver accepts overflows. The driver refuses the others. */
+/* Returns the bytes of an array. A size that overflows is one that the driver refuses. */
 static uint64_t array_bytes(uint64_t width, uint64_t height, uint64_t depth, int format,
 	unsigned channels, unsigned flags)
 {
@@ -233,7 +235,7 @@ static uint64_t half(uint64_t n)
 	return n > 1 ? n / 2 : n;
 }
 
-/* Layers do not halve. */
+/* Returns the bytes of all mipmap levels. The number of layers stays the same at each level. */
 static uint64_t mipmap_bytes(struct td_array3d d, unsigned levels)
 {
 	uint64_t bytes = 0;
@@ -270,7 +272,7 @@ CUresult td_hook_cuMipmappedArrayDestroy(void *a0)
 	return td_outside_end(key, td_real.cuMipmappedArrayDestroy(a0));
 }
 
-/* -- other APIs' memory, which is in nobody's books -- */
+/* -- memory imported from other APIs (Vulkan and so on), which no limit counts -- */
 
 CUresult td_hook_cuImportExternalMemory(void **a0, const void *a1)
 {

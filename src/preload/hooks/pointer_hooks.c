@@ -14,7 +14,7 @@
 #include "preload/swap/peers.h"
 #include "preload/swap/swap.h"
 
-/* Returns 0 for attributes that only the driver answers. */
+/* Returns the size of the attribute's value; 0: only the driver answers it. */
 static size_t bytes_of(int attribute)
 {
 	switch (attribute) {
@@ -41,7 +41,7 @@ static size_t bytes_of(int attribute)
 	}
 }
 
-/* Whether the current context's device reaches memory of that one. */
+/* Returns the access flags that the current context's device has to memory of `device`. */
 static uint64_t access_from_here(CUdevice device)
 {
 	CUdevice here;
@@ -59,7 +59,9 @@ static int describe(uint64_t address, struct td_swap_info *ret)
 	return r == TD_BACKEND_NOT_MINE ? td_ipc_describe(address, ret) : r;
 }
 
-/* Returns false if memory of cuMemAlloc has no such attribute. */
+/*
+ * Gets an attribute of the backend's memory. Returns false if cuMemAlloc memory does not have it.
+ */
 static bool value_of(
 	const struct td_swap_info *info, CUdeviceptr address, int attribute, uint64_t *ret)
 {
@@ -107,7 +109,7 @@ CUresult td_hook_cuPointerGetAttribute(void *data, int attribute, CUdeviceptr ad
 	return CUDA_SUCCESS;
 }
 
-/* Here, an unavailable attribute is not an error: it is zero, and there is no device. */
+/* In this call a missing attribute is no error: its value is 0, and the device -2. */
 CUresult td_hook_cuPointerGetAttributes(
 	unsigned count, int *attributes, void **data, CUdeviceptr address)
 {
@@ -166,8 +168,8 @@ CUresult td_hook_cuMemAddressFree(CUdeviceptr a0, size_t a1)
 }
 
 /*
- * Memory of cuMemAlloc has no handle; behind the backend's address there is only one chunk, and
- * only for now.
+ * cuMemAlloc memory has no handle. A chunk behind the backend's address has one, but it covers only
+ * a part and may change.
  */
 CUresult td_hook_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *a0, void *a1)
 {

@@ -1,7 +1,7 @@
 /*
- * Stream-ordered allocation and its pools. A pool counts what it has taken from the device, used or
- * not, as the driver says: asked for before the pool may have to grow, and read again after every
- * call that can change it.
+ * Hooks for stream-ordered allocation and its pools. A pool counts as much as it has taken from the
+ * device, whether used or not. The daemon is asked before the pool may have to grow, and the
+ * driver's figure is read again after every call that can change it.
  */
 #include <stddef.h>
 #include <string.h>
@@ -19,7 +19,10 @@
 #include "preload/outside/outside.h"
 #include "preload/rehome/rehome.h"
 
-/* Drivers older than 12.8 tell a stream's context, and the device of the current one. */
+/*
+ * Gets the device of a stream from its context. Drivers older than 12.8 can only tell the device of
+ * the current context, so the stream's is made current.
+ */
 static bool ask_context(CUstream stream, CUdevice *ret)
 {
 	CUcontext context, popped;
@@ -33,7 +36,10 @@ static bool ask_context(CUstream stream, CUdevice *ret)
 	return told;
 }
 
-/* The device of a stream; of the current context if that cannot be told. Below 0: none. */
+/*
+ * Returns the device of a stream, or of the current context if the stream's is not known. Negative:
+ * there is none.
+ */
 static int device_of(CUstream stream)
 {
 	CUdevice device;
@@ -55,7 +61,7 @@ static CUresult claim(struct td_outside_claim *ret, const void *address, uint64_
 	int device;
 
 	memset(ret, 0, sizeof(*ret));
-	/* In a capture the allocation becomes part of the graph. */
+	/* During a capture the allocation becomes a node of the graph. */
 	if (!address || !bytes || td_context_use() < 0 || td_context_is_capturing(stream))
 		return CUDA_SUCCESS;
 	device = device_of(stream);
@@ -94,8 +100,8 @@ ALLOC_ASYNC(cuMemAllocFromPoolAsync_ptsz, cuMemFreeAsync_ptsz, a2, TD_SUBMIT_OWN
 	CU_STREAM_PER_THREAD)
 
 /*
- * cuMemAlloc memory may be freed in stream order, too. The driver refuses a stream that cannot be
- * used now.
+ * Is this memory of cuMemAlloc, which may be freed in stream order too? False if the stream cannot
+ * be used now: then the driver is called and refuses.
  */
 static bool is_backends(CUdeviceptr address, CUstream named)
 {
@@ -110,8 +116,8 @@ static bool is_backends(CUdeviceptr address, CUstream named)
 }
 
 /*
- * Frees late if the stream has work, which may be waiting for this thread's next call. False: the
- * stream has no work, or memory cannot be freed late.
+ * Frees the memory later if the stream has work, since that work may wait for this thread's next
+ * call. Returns false if the stream has no work, or the memory cannot be freed later.
  */
 static bool free_late(CUdeviceptr address, CUstream named)
 {
@@ -131,7 +137,7 @@ static bool free_late(CUdeviceptr address, CUstream named)
 	return late;
 }
 
-/* The program's own call is refused by no other thread's capture. */
+/* Another thread's capture must not make the program's own call fail. */
 static CUresult free_backends(CUdeviceptr address, CUstream named)
 {
 	CUresult r = CUDA_SUCCESS;
@@ -188,8 +194,7 @@ CUresult td_hook_cuMemPoolCreate(void **a0, const void *a1)
 }
 
 /*
- * Memory of another process's pool. That process counts it while it has it; no call tells how much
- * it is.
+ * Memory of another process's pool. That process counts it while it has it; no call tells its size.
  */
 CUresult td_hook_cuMemPoolImportPointer(CUdeviceptr *a0, void *a1, void *a2)
 {
@@ -212,7 +217,7 @@ CUresult td_hook_cuMemPoolImportFromShareableHandle(
 
 CUresult td_hook_cuMemPoolDestroy(void *a0)
 {
-	/* First: nobody may ask it anything afterwards. */
+	/* The record is removed first: after the call nobody may use the pool. */
 	struct td_key *key = td_outside_pool_ends((uint64_t)a0);
 	struct td_key *imported = td_outside_take(TD_KEY_IMPORTED_POOL, (uint64_t)a0);
 	CUresult r = td_real.cuMemPoolDestroy(a0);
@@ -247,7 +252,7 @@ CUresult td_hook_cuMemPoolDestroy(void *a0)
 
 AND_REFRESH(cuMemPoolTrimTo)
 
-/* The free memory of graphs is told apart from their memory in use; see graphs.c. */
+/* Memory that graphs keep unused is counted apart from memory that they use; see graphs.c. */
 CUresult td_hook_cuDeviceGraphMemTrim(CUdevice a0)
 {
 	return td_outside_trim_graphs(a0);

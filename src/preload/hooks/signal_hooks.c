@@ -1,7 +1,7 @@
 /*
- * The functions of libc by which a program sets dispositions of signals, and those by which it ends
- * at once. Outside of MPS, and in every other process than that which is a client of it, each only
- * calls libc's (base/caught.h, agent/clean_exit.h).
+ * Hooks of the libc functions that set signal dispositions, and of those that end the process at
+ * once. They act only in a process that is a client of MPS. Elsewhere each one only calls libc's
+ * function (base/caught.h, agent/clean_exit.h).
  */
 #include <signal.h>
 #include <stdatomic.h>
@@ -16,7 +16,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Those that take a number and a handler. */
+/* The functions that take a signal number and a handler. */
 #define SIGNALS(SIGNAL)                                                                            \
 	SIGNAL(signal)                                                                             \
 	SIGNAL(bsd_signal)                                                                         \
@@ -25,7 +25,7 @@
 	SIGNAL(__sysv_signal)                                                                      \
 	SIGNAL(sigset)
 
-/* libc's own. */
+/* Pointers to libc's own functions. */
 #define REAL(name) static td_signal_fn real_##name;
 SIGNALS(REAL)
 
@@ -42,14 +42,17 @@ void td_signal_hooks_find(void)
 	atomic_store_explicit(&found, true, memory_order_release);
 }
 
-/* Only a call from before td_begin() searches: in a handler that would not be safe. */
+/*
+ * Finds libc's functions if td_begin() has not yet done so. A search in a signal handler would not
+ * be safe.
+ */
 static void find_once(void)
 {
 	if (!atomic_load_explicit(&found, memory_order_acquire))
 		td_signal_hooks_find();
 }
 
-/* libc declares some of these with attributes, or not at all by these names. */
+/* libc declares some of these with attributes, and some not at all. */
 EXPORT int sigaction(int number, const struct sigaction *act, struct sigaction *old);
 
 EXPORT int sigaction(int number, const struct sigaction *act, struct sigaction *old)
@@ -58,7 +61,7 @@ EXPORT int sigaction(int number, const struct sigaction *act, struct sigaction *
 	return td_caught_action(number, act, old);
 }
 
-/* A process that libc gives no such function ignores the call, as libc does with bad numbers. */
+/* If libc lacks the function, the call is ignored, as libc does with invalid numbers. */
 #define SIGNAL(name)                                                                               \
 	EXPORT td_handler_fn name(int number, td_handler_fn handler);                              \
 	EXPORT td_handler_fn name(int number, td_handler_fn handler)                               \
