@@ -17,7 +17,10 @@
 /* Held by a capture that begins, and by the drain around calls that no capture may come between. */
 static struct td_lock lock = TD_LOCK_INIT(TD_RANK_CAPTURE);
 static _Atomic uint32_t captures;
-/* Calls in progress that begin a capture, or by which a stream may join one. Under the lock. */
+/*
+ * Number of calls in progress that begin a capture, or that may make a stream join one. Under the
+ * lock.
+ */
 static uint32_t beginning;
 /* The contexts of open captures: a capture ends with its context. Under the lock. */
 static void *contexts[CAPTURE_MAX];
@@ -74,7 +77,7 @@ void td_context_join_end(void)
 	td_lock_drop(&lock);
 }
 
-/* A capture that was begun unseen ends too. */
+/* A capture has ended. The counter stays 0 if its beginning was not seen. */
 static void is_over(void)
 {
 	uint32_t n = atomic_load(&captures);

@@ -21,7 +21,8 @@
 #define WAIT_SLICE_NS       (200 * TD_NS_PER_US)
 #define CONTEXT_WAIT_MAX_NS (1 * TD_NS_PER_S)
 /*
- * This bound is for the agent, which moves memory there; it waits for none of the program's work.
+ * A context's end waits at most this long for the agent, which moves memory there. The agent waits
+ * for none of the program's work.
  */
 #define MOVE_WAIT_MAX_NS (10 * TD_NS_PER_S)
 
@@ -36,10 +37,10 @@ static struct td_gpu_info gpus[TD_SLOT_MAX];
 static unsigned gpu_count;
 static struct stream streams[STREAM_MAX];
 static unsigned stream_top;   /* entries from here on were never used */
-static bool streams_overflow; /* some stream is not in the table */
+static bool streams_overflow; /* true if some stream did not fit the table */
 static uint64_t next_serial = 1;
 
-/* The contexts that our threads work on. */
+/* The contexts that the library's threads are working on. */
 static void *_Atomic in_use[TD_CLAIM_N];
 
 static bool still(uint64_t start_ns, uint64_t most_ns)
@@ -70,7 +71,10 @@ static struct td_context *find_serial(uint64_t serial)
 	return NULL;
 }
 
-/* The first reason stays: one is enough to look into. */
+/*
+ * enum td_ungoverned: why the first such context cannot be followed. Later reasons do not replace
+ * it.
+ */
 static _Atomic uint8_t ungoverned;
 
 static void note_ungoverned(enum td_ungoverned why)
@@ -118,8 +122,8 @@ static bool ask_gpu(const struct td_driver *driver, struct td_gpu_info *info)
 }
 
 /*
- * Returns the slot, or -1. *ret_new: the agent has not heard of this GPU, or not since its last
- * context ended.
+ * Adds a context to the table. Returns its slot, or -1 if the table is full. *ret_new: the daemon
+ * does not know this GPU, or not since its last context ended.
  */
 static int add_context(void *handle, const struct td_gpu_info *info, bool created, bool *ret_new)
 {
@@ -158,8 +162,8 @@ static bool find_now(const void *handle, struct td_context *ret)
 }
 
 /*
- * Returns the slot of a known context, or -1. A context that is about to end may have done so, and
- * a new one may have its handle: this waits, boundedly, until that is settled.
+ * Returns the slot of a known context, or -1. If the context is ending, a new one may already have
+ * the same handle: this waits, for a limited time, until that is decided.
  */
 static int find_settled(const void *handle)
 {
@@ -228,7 +232,7 @@ int td_context_use(void)
 	return slot;
 }
 
-/* Returns false if there is no current context, or it is not known. */
+/* Gets the table's entry of the current context. Returns false if there is none. */
 static bool find_current(struct td_context *ret)
 {
 	return find_now(current(td_driver()), ret);
@@ -266,8 +270,8 @@ bool td_context_is_alive(uint64_t serial)
 }
 
 /*
- * Under the lock no living context ends, because the thread that ends one announces it first.
- * Neither call waits.
+ * The thread that ends a context announces it first under the lock, so under the lock no context
+ * ends. Neither call waits.
  */
 bool td_context_event_is_over(uint64_t serial, void *event)
 {
@@ -313,7 +317,10 @@ static void forget_streams(const void *context)
 			streams[i] = (struct stream){0};
 }
 
-/* table_lock is held. The GPU has another context for its own, if one lives there. */
+/*
+ * Chooses another living context of the GPU for the library's own calls. The caller holds
+ * table_lock.
+ */
 static void choose_context(unsigned slot)
 {
 	struct td_gpu_info *gpu = &gpus[slot];
@@ -327,7 +334,7 @@ static void choose_context(unsigned slot)
 	}
 }
 
-/* table_lock is held. True: that was the last context of its GPU. */
+/* Returns true if it was the last context of its GPU. The caller holds table_lock. */
 static bool remove_context(struct td_context *known)
 {
 	const struct td_gpu_info *gpu = &gpus[known->slot];
@@ -519,7 +526,10 @@ static void add_stream(void *stream, void *context)
 	td_lock_take(&table_lock);
 	while (i < stream_top && streams[i].handle)
 		i++;
-	/* One that was made with no context current belongs to a context that is not known. */
+	/*
+	 * A stream that was created with no context current belongs to a context that we do not
+	 * know.
+	 */
 	if (!context || i == STREAM_MAX) {
 		streams_overflow = true;
 	} else {

@@ -25,18 +25,18 @@ struct td_gpu_info {
 	 */
 	uint64_t used_bytes;
 	int device;
-	void *context;   /* the first seen on it that still lives; NULL: none */
-	uint64_t serial; /* its; see td_context */
+	void *context;   /* the first context seen on it that still lives; NULL: none */
+	uint64_t serial; /* serial number of that context; see td_context */
 };
 
 struct td_context {
 	void *handle; /* NULL: free */
 	unsigned slot;
-	bool created;     /* by the program; all others are primary */
+	bool created;     /* created by the program; all others are primary contexts */
 	unsigned leaving; /* calls between td_context_leaving and td_context_left */
-	bool ended;       /* td_context_ends */
-	bool left;        /* the program lives in a twin of it, on another GPU (rehome.h) */
-	uint64_t serial;  /* a handle can be used again by the driver; this is not */
+	bool ended;       /* td_context_ends was called for it */
+	bool left;        /* the program has moved from it to its twin on another GPU (rehome.h) */
+	uint64_t serial;  /* unlike the handle, never used again */
 };
 
 /*
@@ -57,7 +57,10 @@ uint64_t td_context_serial(void);
 uint64_t td_context_serial_of(const void *context);
 bool td_context_is_alive(uint64_t serial);
 
-/* Hooks: a context was made or made current; has ended. */
+/*
+ * Hooks call td_context_note when a context was created or made current, and td_context_ends when
+ * it has ended.
+ */
 void td_context_note(void *context, bool created);
 void td_context_gone(void *context);
 
@@ -67,13 +70,14 @@ void td_context_gone(void *context);
  * the one caller to whom td_context_ends returns true ends what was in it and then leaves with
  * `gone`.
  */
-uint64_t td_context_leaving(void *context); /* its serial; 0: it is not known */
+uint64_t td_context_leaving(void *context); /* returns its serial number; 0: not known */
 bool td_context_ends(uint64_t serial);
 void td_context_left(void *context, uint64_t serial, bool gone);
 
 /*
- * The program lives elsewhere (left) or here. A GPU on which all contexts are left is not the
- * process's any more: the agent tells the daemon so.
+ * Notes whether the program has moved from this context to another GPU (left) or works in it. If
+ * all contexts on a GPU are left, the agent tells the daemon that the process does not use that
+ * GPU.
  */
 void td_context_set_left(const void *context, bool left);
 
@@ -88,7 +92,10 @@ void td_context_stream_created(void *stream);
 void *td_context_stream_ends(void *stream);
 void td_context_stream_stays(void *stream, void *context);
 
-/* The one that it was created in, or for others the current one; NULL: there is none. */
+/*
+ * Returns the context that the stream was created in, or for a default stream the current one.
+ * NULL: there is none.
+ */
 void *td_context_of_stream(const void *stream);
 
 /*
@@ -127,25 +134,25 @@ void td_context_unrelax(int before);
  */
 void td_context_mark_own_stream(struct td_marker *slot);
 
-/* -- the agent's and the drain thread's side -- */
+/* -- called by the agent and the drain thread -- */
 
-/* Copies up to max rows; returns how many there are. */
+/* Copies up to max entries; returns how many contexts there are. */
 unsigned td_context_list(struct td_context *ret, unsigned max);
 /* Returns false if the context has streams that are not listed. */
 bool td_context_streams(const void *context, void **ret, unsigned max, unsigned *ret_count);
 
 /*
- * Has the GPU reached an event that was recorded in the context with this serial? Yes for a context
- * that has ended; unknown for one that may be ending. td_context_event_destroy destroys the event,
- * unless its context has ended. The driver does not tell either, and such a handle must not be used
- * any more.
+ * Has the GPU reached an event that was recorded in the context with this serial number? True if
+ * the context has ended; false if it may be ending. td_context_event_destroy destroys the event,
+ * unless its context has ended: then the handle must not be used any more.
  */
 bool td_context_event_is_over(uint64_t serial, void *event);
 void td_context_event_destroy(uint64_t serial, void *event);
 
 /*
- * A claimed context is not destroyed: its end waits, boundedly. False: it is gone or, with by_try,
- * may be ending. Each of the library's threads that makes claims has one at a time.
+ * A claimed context is not destroyed: the program's call to end it waits, for a limited time.
+ * Returns false if the context is gone or, with by_try, may be ending. Each of the library's
+ * threads has at most one claim at a time.
  */
 enum td_claim {
 	TD_CLAIM_DRAIN,
@@ -156,29 +163,32 @@ bool td_context_claim(enum td_claim who, const struct td_context *context, bool 
 void td_context_unclaim(enum td_claim who);
 bool td_context_gpu(unsigned slot, struct td_gpu_info *ret);
 unsigned td_context_gpu_count(void);
-/* enum td_ungoverned: of the first context that could not be followed, if any. */
+/*
+ * Returns enum td_ungoverned: why the first context that could not be followed was not; 0 if all
+ * are.
+ */
 uint8_t td_context_ungoverned(void);
 
 /*
- * In between, no capture begins and no known stream ends. For a few driver calls that do not wait.
- * False: a capture is open already.
+ * Between these two calls no capture begins and no known stream ends. Only for a few driver calls
+ * that do not wait. Returns false if a capture is open already.
  */
 bool td_context_hold_captures(void);
 void td_context_release_captures(void);
 /*
- * In between: is any stream beginning or joining a capture, so that it is unknown which streams
- * capture?
+ * To be called between them: may some stream be beginning or joining a capture right now? Then it
+ * is unknown which streams capture.
  */
 bool td_context_capture_is_beginning(void);
 
 /*
- * A context-wide wait is about to be entered (under hold_captures) or has ended.
- * td_context_capture_begin waits for it, boundedly.
+ * Called when a wait for a whole context is about to begin (under hold_captures), and when it has
+ * ended. td_context_capture_begin waits for its end, for a limited time.
  */
 void td_context_waiting(bool begins);
 
 void td_context_forked(void);
 
-/* context.c's */
+/* Calls that captures.c and context.c make to each other: */
 void td_captures_context_ended(const void *context);
 void td_captures_forked(void);

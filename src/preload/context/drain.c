@@ -25,14 +25,18 @@
 #include "preload/driver/driver.h"
 
 #define STREAMS_MAX 256
-/* A process with more is drained by the thread that may wait. */
+/*
+ * If a process has more streams than this, td_drain_is_idle leaves the question to the drain
+ * thread.
+ */
 #define IDLE_STREAMS_MAX  16
 #define IDLE_CONTEXTS_MAX 4
 #define PAUSE_MIN_NS      (20 * TD_NS_PER_US)
 #define PAUSE_MAX_NS      (1 * TD_NS_PER_MS)
 
-static _Atomic uint64_t asked, done; /* tickets */
-static _Atomic uint32_t bell;        /* futex: changes with `asked` */
+/* ticket numbers of the last request, and of the last pass that has ended */
+static _Atomic uint64_t asked, done;
+static _Atomic uint32_t bell; /* futex: changes with `asked` */
 static _Atomic bool running;
 static void (*_Atomic after)(void);
 
@@ -44,8 +48,8 @@ static void pause_longer(uint64_t *pause_ns)
 }
 
 /*
- * Records an event behind every stream that can be named and does not capture. False: some stream
- * could not be covered. Captures are held off.
+ * Records an event behind every stream that can be named and does not capture. Returns false if
+ * some stream could not be covered. The caller holds captures off.
  */
 static bool record_streams(
 	const struct td_driver *driver, const void *context, void **ret_events, unsigned *ret_count)
@@ -73,7 +77,8 @@ static bool record_streams(
 			break;
 		}
 		if (driver->event_record(ret_events[used++], handles[i]))
-			covered = false; /* and the event, never recorded, counts as passed */
+			/* the event was not recorded, so it would count as complete */
+			covered = false;
 	}
 	*ret_count = used;
 	return covered;
@@ -98,12 +103,12 @@ static bool check_own_stream(struct td_marker *marker, void *arg)
 }
 
 /*
- * True: drained. False: captures have ended or something cannot be covered; the caller starts
- * again.
+ * Drains one context while a capture is open. Returns false if captures have ended or something
+ * could not be covered; the caller then starts again.
  */
 static bool drain_beside_capture(const struct td_driver *driver, const void *context)
 {
-	static void *events[STREAMS_MAX]; /* one drain thread */
+	static void *events[STREAMS_MAX]; /* static: there is only one drain thread */
 	uint64_t pause_ns = PAUSE_MIN_NS;
 	bool covered, all_own = true;
 	unsigned count;
@@ -191,7 +196,7 @@ static bool own_stream_is_over(struct td_marker *marker, void *arg)
 	return atomic_load(&marker->own_stream_done) == atomic_load(&marker->own_stream_launches);
 }
 
-/* Have all of the context's streams done their work? False also where that cannot be told. */
+/* Have all of the context's streams done their work? False also if that cannot be found out. */
 static bool streams_are_over(const struct td_driver *driver, const struct td_context *context)
 {
 	void *handles[IDLE_STREAMS_MAX], *popped;

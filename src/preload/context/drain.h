@@ -18,7 +18,7 @@ uint64_t td_drain_begin(void);
 
 bool td_drain_is_done(uint64_t ticket);
 
-/* Called by the drain thread behind each pass, and now and then. */
+/* Sets a function that the drain thread calls after each pass, and now and then. */
 void td_drain_set_after(void (*after)(void));
 
 /* Is the latest pass still in progress? */

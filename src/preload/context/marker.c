@@ -87,7 +87,8 @@ static struct td_marker *find_free(void)
 
 		if (!block)
 			return NULL;
-		marker = claim_in(block); /* others may have filled it meanwhile */
+		/* other threads may have filled the new block meanwhile */
+		marker = claim_in(block);
 	}
 	return marker;
 }

@@ -31,23 +31,23 @@ struct td_marker {
 	_Atomic uint32_t claimed; /* 1: belongs to a thread */
 	_Atomic uint64_t launches;
 	/*
-	 * Launches onto the thread's own default stream, which no other thread can name; and how
-	 * many of them are known to be complete.
+	 * Number of launches onto the thread's own default stream, which no other thread can name;
+	 * and how many of them are known to have ended.
 	 */
 	_Atomic uint64_t own_stream_launches, own_stream_done;
-	/* The thread's own driver calls on tandem's behalf are under way: nothing is gated. */
+	/* Nonzero while the thread makes driver calls for tandem: they do not pass the gate. */
 	uint32_t internal;
 	struct td_window window;
 	struct td_meter_thread meter;
 	uint64_t own_seen; /* drain.c's: own_stream_launches when its pass began */
 	/*
-	 * An event behind the first `launches` of them, recorded by the thread itself; 0: none. The
-	 * drain takes it.
+	 * An event behind the first `launches` of them, which the thread itself has recorded; 0:
+	 * none. The drain waits for it.
 	 */
 	struct {
 		_Atomic uint64_t launches;
 		void *event;
-		uint64_t context; /* serial; see context.h */
+		uint64_t context; /* serial number of the event's context; see context.h */
 	} own_mark;
 } __attribute__((aligned(128)));
 
@@ -68,7 +68,9 @@ bool td_marker_init(void);
  */
 struct td_marker *td_marker_claim(void);
 
-/* The calling thread is ours: its submissions pass every gate, uncounted. */
+/*
+ * Marks the calling thread as the library's: its submissions pass every gate and are not counted.
+ */
 void td_marker_adopt_internal(void);
 
 /*
@@ -88,5 +90,7 @@ bool td_marker_any_active(void);
  */
 void td_marker_forked(void);
 
-/* Defined by pace.c: what the thread has in flight counts no more, since nobody can look at it. */
+/*
+ * Defined by pace.c. The thread ends, so its work in flight no longer counts: nobody can check it.
+ */
 void td_pace_thread_ends(struct td_marker *marker);
