@@ -1,4 +1,7 @@
-/* See extent.h. Only images that the driver has taken are asked about, so their heads are right. */
+/*
+ * Finds the length of a kernel image; see extent.h. The driver has accepted the image, so its
+ * headers are valid.
+ */
 #include "preload/image/extent.h"
 
 #include <elf.h>
@@ -7,7 +10,7 @@
 
 #define WRAPPER_MAGIC 0x466243b1u
 #define FATBIN_MAGIC  0xba55ed50u
-#define ONE_FATBIN    1 /* version of a wrapper; in the next one a list follows */
+#define ONE_FATBIN    1 /* version of a wrapper of one fatbin; version 2 has a list */
 
 static size_t elf_bytes(const char *image)
 {
@@ -41,7 +44,7 @@ const void *td_image_extent(const void *image, size_t *ret_bytes)
 	} fatbin;
 	uint32_t magic = 0;
 
-	/* PTX may be shorter than a head. */
+	/* The image is PTX, and may be shorter than a header. */
 	if (memchr(image, '\0', sizeof(magic)))
 		return NULL;
 	memcpy(&magic, image, sizeof(magic));

@@ -4,8 +4,8 @@
 #include <stddef.h>
 
 /*
- * For an image as cuModuleLoadData takes it: returns its first byte and its length. A wrapper of a
- * fatbin, as nvcc makes it, is left out: a driver takes what is in it. NULL: it is of a kind that
- * cannot be kept (several fatbins of one wrapper), or of none that is known.
+ * Takes an image as it is passed to cuModuleLoadData. Returns its first byte and its length. For
+ * the fatbin wrapper that nvcc makes, this is the fatbin within, which a driver accepts too.
+ * Returns NULL for a wrapper of several fatbins and for an unknown kind of image.
  */
 const void *td_image_extent(const void *image, size_t *ret_bytes);

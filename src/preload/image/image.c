@@ -1,7 +1,7 @@
 /*
- * Kernel images: the sections of a cubin, and PTX by image_ptx.c. Fatbins and cubins are read as
- * nvcc 13 makes them (fatBinaryCtl.h, and the files themselves). Nothing outside the image is
- * believed.
+ * Reads kernel images: the sections of a cubin, and PTX by image_ptx.c. Fatbins and cubins are read
+ * as nvcc 13 makes them (fatBinaryCtl.h, and the files themselves). All lengths and offsets are
+ * checked, because an image may be damaged.
  */
 #include "preload/image/image.h"
 
@@ -21,19 +21,19 @@
 #define ZSTD          0x8000u
 #define COMPRESSED    (LZ4 | ZSTD)
 /*
- * The most that is unpacked of one image, all entries together: some seconds and this much memory
- * of the program.
+ * At most this much of one image is unpacked, over all entries. It bounds the time (some seconds)
+ * and the memory that this takes in the program.
  */
 #define UNPACKED_MAX  (512ull << 20)
-#define LINKED        2 /* of a wrapper: images that a linker joins, in a list that NULL ends */
+#define LINKED        2 /* version of a wrapper with a list of images, ended by NULL */
 #define LINKED_MAX    65536
 #define EM_CUBIN      190
-#define OTHER_MANAGED 4 /* of a symbol's st_other, as nvcc 13 writes it */
+#define OTHER_MANAGED 4 /* a managed variable's st_other, as nvcc 13 writes it */
 
 struct fatbin {
 	uint32_t magic;
 	uint16_t version, header_bytes;
-	uint64_t bytes; /* behind the header */
+	uint64_t bytes; /* length of the data after the header */
 };
 
 struct entry {
@@ -54,13 +54,13 @@ static bool lies_within(uint64_t at, uint64_t bytes, size_t len)
 	return at <= len && bytes <= len - at;
 }
 
-/* -- cubins: what is managed lies in the same sections, and its symbols say so -- */
+/* -- cubins: managed variables lie in the usual sections; only their symbols tell them apart -- */
 
 struct cubin {
 	const char *image;
 	size_t len;
 	Elf64_Ehdr head;
-	Elf64_Shdr names; /* of sections */
+	Elf64_Shdr names; /* the section names */
 };
 
 static bool read_head(struct cubin *c)
@@ -88,7 +88,7 @@ static Elf64_Shdr section(const struct cubin *c, unsigned i)
 	return s;
 }
 
-/* .nv.global, and .nv.global.init */
+/* Is this section .nv.global or .nv.global.init? */
 static bool holds_variables(const struct cubin *c, const Elf64_Shdr *s)
 {
 	static const char global[] = ".nv.global";
@@ -157,7 +157,7 @@ static struct td_image_data code_data(const struct entry *entry, const char *cod
 	return entry->kind == ENTRY_ELF ? elf_data(code, len) : td_image_ptx(code, len);
 }
 
-/* room: what may still be unpacked of the image. */
+/* room: how many bytes may still be unpacked of the image. */
 static struct td_image_data packed_data(const struct entry *e, const char *payload, uint64_t *room)
 {
 	const struct td_image_data unknown = {.unknown = true};
@@ -186,7 +186,7 @@ static void add_image_data(struct td_image_data *data, const struct td_image_dat
 	data->unknown |= of->unknown;
 }
 
-/* room: NULL: what is compressed is not looked into. */
+/* room: as above; with NULL, compressed entries are not unpacked. */
 static struct td_image_data fatbin_data(const char *image, size_t len, uint64_t *room)
 {
 	struct td_image_data data = {0}, of;

@@ -11,7 +11,7 @@ struct text {
 	const char *at, *end;
 };
 
-/* Blanks and comments. */
+/* Skips blanks and comments. */
 static void skip(struct text *t)
 {
 	while (t->at < t->end) {
@@ -39,8 +39,8 @@ static bool is_word(char c)
 }
 
 /*
- * Directives need no blank between them, nor behind a number. Parts of an instruction stay
- * together: `ld.global` declares no variable.
+ * Directives may follow each other, or a number, without a blank. The parts of an instruction are
+ * not directives: `ld.global` declares no variable.
  */
 static bool begins_directive(const struct text *word, const struct text *t)
 {
@@ -50,7 +50,7 @@ static bool begins_directive(const struct text *word, const struct text *t)
 	       ((after >= 'a' && after <= 'z') || (after >= 'A' && after <= 'Z'));
 }
 
-/* A word, or one other character; empty at the end. */
+/* Returns the next word, or one other character; empty at the end. */
 static struct text next_token(struct text *t)
 {
 	struct text token;
@@ -77,7 +77,7 @@ static bool is(struct text token, const char *word)
 	       !memcmp(token.at, word, strlen(word));
 }
 
-/* 36: none, in any base. */
+/* Returns the value of a digit in any base; 36 if the character is none. */
 static unsigned digit(char c)
 {
 	if (c >= '0' && c <= '9')
@@ -88,8 +88,8 @@ static unsigned digit(char c)
 }
 
 /*
- * Decimal, octal, hexadecimal and binary digits, with an optional U ("PTX ISA", 4.5.1 integer
- * constants). UINT64_MAX: overflow. *ret_end is the rest of the token.
+ * Reads a decimal, octal, hexadecimal or binary number with an optional U ("PTX ISA", 4.5.1 integer
+ * constants). Returns UINT64_MAX on overflow. *ret_end is the rest of the token.
  */
 static uint64_t number(struct text token, const char **ret_end)
 {
@@ -115,7 +115,7 @@ static uint64_t number(struct text token, const char **ret_end)
  * operand is unsigned --
  */
 
-#define NESTED_MAX 8 /* on the stack of who loads a module */
+#define NESTED_MAX 8 /* bounds the recursion, which uses the program's stack */
 
 struct value {
 	uint64_t bits;
@@ -125,7 +125,7 @@ struct value {
 struct expression {
 	struct text *t;
 	unsigned nested;
-	bool fails; /* it is none that is known */
+	bool fails; /* the expression cannot be read or has no value */
 };
 
 static struct value ternary(struct expression *e);
@@ -168,7 +168,7 @@ static struct value literal(struct expression *e)
 
 static struct value primary(struct expression *e);
 
-/* Behind `(`: a cast, or what is in parentheses. */
+/* After `(`: reads a cast or an expression in parentheses. */
 static struct value in_parentheses(struct expression *e)
 {
 	struct value v;
@@ -232,7 +232,7 @@ enum operator_kind {
 	OPERATORS,
 };
 
-/* Operators of two characters come first. */
+/* The operators; those of two characters come first, so that they are tried first. */
 static const struct {
 	char word[3];
 	uint8_t binds;
@@ -328,7 +328,7 @@ static struct value ternary(struct expression *e)
 	return v.bits ? yes : no;
 }
 
-/* A number of elements, and what ends it. False: it cannot be told. */
+/* Reads a number of elements and the token after it. Returns false if it cannot be read. */
 static bool count_of(struct text *t, bool is_literal, const char *end, uint64_t *ret)
 {
 	struct expression e = {.t = t};
@@ -340,7 +340,7 @@ static bool count_of(struct text *t, bool is_literal, const char *end, uint64_t 
 	return true;
 }
 
-/* Returns 0 if the token is no type. */
+/* Returns the size of a type in bytes; 0 if the token is no type. */
 static uint64_t type_bytes(struct text token)
 {
 	static const struct {
@@ -372,7 +372,10 @@ struct declaration {
 	unsigned depth;
 };
 
-/* Behind `[`. Of what cannot be told the module is measured as it is loaded (modules.c). */
+/*
+ * Reads a dimension after `[`. If it cannot be read, the module is measured when it is loaded
+ * (modules.c).
+ */
 static void dimension(struct declaration *d, struct text *t)
 {
 	struct expression e = {.t = t};
@@ -392,7 +395,10 @@ static void dimension(struct declaration *d, struct text *t)
 	}
 }
 
-/* name<N>: name0, name1 and so on ("PTX ISA", 5.4.6 parameterized variable names). */
+/*
+ * Reads name<N>, which declares name0, name1 and so on ("PTX ISA", 5.4.6 parameterized variable
+ * names).
+ */
 static void parameter(struct declaration *d, struct text *t)
 {
 	uint64_t n;
@@ -403,7 +409,7 @@ static void parameter(struct declaration *d, struct text *t)
 		d->is_unknown = true;
 }
 
-/* A variable is complete: with `[]` it has as many elements as values. */
+/* Ends a variable: one with `[]` has as many elements as initial values. */
 static void end_variable(struct declaration *d)
 {
 	if (d->is_open)
@@ -413,7 +419,7 @@ static void end_variable(struct declaration *d)
 	d->has_value = d->is_open = d->is_nested = false;
 }
 
-/* The token is in braces or parentheses, or begins them. */
+/* Handles a token that opens, closes or lies within braces or parentheses. */
 static void inside(struct declaration *d, struct text token)
 {
 	if (is(token, "{") || is(token, "(")) {
@@ -428,7 +434,7 @@ static void inside(struct declaration *d, struct text token)
 	}
 }
 
-/* Behind `.global`: what is declared up to the `;`. */
+/* Reads what `.global` declares, up to the `;`. */
 static void declared(struct text *t, struct td_image_data *data)
 {
 	struct declaration d = {.vector = 1};

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define MAGIC          0xfd2fb528u
-#define SKIPPABLE      0x184d2a50u /* and the 15 behind it */
+#define SKIPPABLE      0x184d2a50u /* the first of 16 such numbers */
 #define BLOCK_MAX      (128u << 10)
 #define WEIGHTS_MAX    255
 #define CODE_BITS_MAX  11
@@ -44,7 +44,7 @@ static bool read_le(struct in *in, unsigned bytes, uint64_t *ret)
 	return true;
 }
 
-/* The next bytes as an input of their own. */
+/* Makes the next `bytes` bytes an input of their own. */
 static bool split(struct in *in, size_t bytes, struct in *ret)
 {
 	if (left_of(in) < bytes)
@@ -63,10 +63,10 @@ static unsigned highest(uint64_t value)
 struct bits {
 	const uint8_t *from;
 	size_t len;
-	int64_t left; /* bits; below 0: more were read than there are */
+	int64_t left; /* bits left; negative: more were read than there are */
 };
 
-/* n bits, up to 56, that lie from bit `at` on. */
+/* Returns n bits (at most 56), beginning at bit `at`. */
 static uint64_t bits_at(const struct bits *b, uint64_t at, unsigned n)
 {
 	size_t byte = at / 8;
@@ -95,7 +95,9 @@ static uint64_t take(struct bits *b, unsigned n)
 	return value;
 }
 
-/* The highest bit that is set ends the stream. */
+/*
+ * Begins to read a bit stream. The highest set bit of its last byte marks the end and is no data.
+ */
 static bool begin_bits(const struct in *in, struct bits *ret)
 {
 	size_t len = left_of(in);
@@ -109,14 +111,14 @@ static bool begin_bits(const struct in *in, struct bits *ret)
 /* -- tables of states (4.1) -- */
 
 struct states {
-	unsigned bits; /* of a state */
+	unsigned bits; /* number of bits in a state */
 	uint16_t base[1 << STATE_BITS_MAX];
 	uint8_t more[1 << STATE_BITS_MAX], symbol[1 << STATE_BITS_MAX];
 };
 
 /*
- * Fills the table. counts[i] is the number of states of a symbol; -1: one state, with all bits read
- * anew.
+ * Fills the table. counts[i] is the number of states of symbol i; -1: one state, and the next state
+ * is read in full.
  */
 static void fill_states(struct states *s, const int16_t *counts, unsigned symbols, unsigned bits)
 {
@@ -144,7 +146,7 @@ static void fill_states(struct states *s, const int16_t *counts, unsigned symbol
 	}
 }
 
-/* 4.1.1: counts, in bits that are read forwards. */
+/* Reads a table's counts (4.1.1). These bits are read forwards. */
 static bool read_states(struct in *in, unsigned bits_max, unsigned symbols_max, struct states *ret)
 {
 	const struct bits b = {in->at, left_of(in), 0};
@@ -192,7 +194,7 @@ static void next_state(const struct states *s, struct bits *b, unsigned *state)
 /* -- literals (3.1.1.3.1, and 4.2 for their codes) -- */
 
 struct codes {
-	unsigned bits; /* of the longest; 0: there are none yet */
+	unsigned bits; /* length of the longest code in bits; 0: no codes yet */
 	uint8_t symbol[1 << CODE_BITS_MAX], width[1 << CODE_BITS_MAX];
 };
 
@@ -208,7 +210,7 @@ static bool fill_codes(struct codes *c, uint8_t *weights, unsigned count)
 	if (!sum || highest(sum) + 1 > CODE_BITS_MAX)
 		return false;
 	c->bits = highest(sum) + 1;
-	/* The last symbol has what is left. */
+	/* The weight of the last symbol is not stored: it takes all that is left. */
 	rest = (1u << c->bits) - sum;
 	if (rest & (rest - 1))
 		return false;
@@ -224,7 +226,10 @@ static bool fill_codes(struct codes *c, uint8_t *weights, unsigned count)
 	return true;
 }
 
-/* Two states take turns until there are no bits for the next one. Returns 0 for damaged data. */
+/*
+ * Reads the weights with two states that take turns, until the bits are used up. Returns the number
+ * of weights, or 0 if the data is damaged.
+ */
 static unsigned unpack_weights(struct in *in, uint8_t *weights)
 {
 	struct states s;
@@ -308,14 +313,14 @@ static bool unpack_streams(
 
 struct zstd {
 	struct codes codes;
-	struct states lengths, offsets, matches; /* bits 0: of one symbol */
+	struct states lengths, offsets, matches; /* bits 0: the table has one symbol */
 	bool has_states;
-	uint64_t before[3]; /* offsets */
+	uint64_t before[3]; /* the last three offsets */
 	uint8_t literals[BLOCK_MAX];
 	size_t literal_count;
 };
 
-/* Copies literals, or repeats one of them. */
+/* Copies literals that are stored plainly, or one that is repeated. */
 static bool plain_literals(struct zstd *z, struct in *in, unsigned format, bool repeated)
 {
 	static const uint8_t head_bytes[] = {1, 2, 1, 3};
@@ -359,7 +364,7 @@ static bool read_literals(struct zstd *z, struct in *in)
 	return unpack_streams(&z->codes, &part, z->literals, z->literal_count, format);
 }
 
-/* -- sequences: so many literals, then a match (3.1.1.3.2) -- */
+/* -- sequences: a number of literals, then a match (3.1.1.3.2) -- */
 
 struct kind {
 	unsigned bits_max, symbols, usual_bits;
@@ -429,7 +434,9 @@ static uint64_t match_length(unsigned code, struct bits *b)
 	return code < 32 ? code + 3 : base[code - 32] + take(b, more[code - 32]);
 }
 
-/* 3.1.1.5: 1 to 3 are offsets of before; without literals in front, the one after that. */
+/*
+ * Returns the offset of a match (3.1.1.5). Values 1 to 3 mean one of the last three offsets; in a sequence without literals they are shifted by one.
+ */
 static uint64_t offset_of(struct zstd *z, uint64_t value, bool has_literals)
 {
 	uint64_t *before = z->before, which = value - (has_literals ? 1 : 0), offset;
@@ -456,7 +463,7 @@ static bool put_bytes(struct out *out, const uint8_t *from, size_t count)
 	return true;
 }
 
-/* Copies from `offset` bytes before; it may read what it has just written. */
+/* Copies from `offset` bytes before the end of the output. The source may overlap the copy. */
 static bool copy_match(struct out *out, uint64_t offset, uint64_t count)
 {
 	if (!offset || offset > (size_t)(out->at - out->start) ||
@@ -600,7 +607,7 @@ bool td_unpack_zstd(const void *from, size_t len, void *to, size_t want)
 
 /* -- LZ4 -- */
 
-/* 15: there is more, up to a byte that is not 255. */
+/* Reads the rest of a length: 15 means that more bytes follow, up to one that is not 255. */
 static bool read_length(struct in *in, uint64_t nibble, size_t *ret)
 {
 	uint64_t more = nibble == 15 ? 255 : 0;
