@@ -1,7 +1,7 @@
 /*
- * The exporter's side of shared memory; see ipc.h. One thread, started with the first handle,
- * answers connections and sees them close. It calls the driver only to export pinned chunks, and to
- * free memory that was freed while others had it.
+ * The exporter's side of shared memory; see ipc.h. A thread, started with the first handle, serves
+ * the connections. It calls the driver only to export pinned chunks, and to free memory that the
+ * program freed while importers had it open.
  */
 #include <errno.h>
 #include <poll.h>
@@ -21,7 +21,7 @@
 
 #define VISITORS_MAX 256
 #define PAUSE_MS     10
-#define LOOK_MS      1000 /* a program that closes every descriptor closes ours, too */
+#define LOOK_MS      1000 /* poll timeout, to notice a listener that the program closed */
 #define POSIX_FD     1    /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
 
 struct export
@@ -35,23 +35,23 @@ struct export
 
 struct visitor {
 	struct td_conn *conn;
-	struct export *export; /* NULL: it has not asked yet */
+	struct export *export; /* NULL: no request yet */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* before td_swap.lock */
-/* guarded by lock */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* taken before td_swap.lock */
+/* Guarded by lock. */
 static struct export *exports;
 static _Atomic bool serving;
 static uint8_t name[TD_IPC_ID];
 static _Atomic bool exiting;
 
-/* the thread's own, once it has begun */
+/* Owned by the thread once it runs. */
 static struct td_conn *listeners[TD_IPC_WAYS];
-static struct td_shared_file file; /* the path's */
+static struct td_shared_file file; /* the socket file at the path */
 static struct visitor visitors[VISITORS_MAX];
 static unsigned visitor_count;
 
-/* -- with the lock -- */
+/* -- functions that need the lock -- */
 
 static struct export **find_export(uint64_t address)
 {
@@ -62,7 +62,7 @@ static struct export **find_export(uint64_t address)
 	return p;
 }
 
-/* Compares in constant time, so that the time does not tell how much of an id was right. */
+/* Compares the id in constant time, so that timing does not help to guess it. */
 static bool is_id(const struct export *e, const uint8_t id[TD_IPC_ID])
 {
 	unsigned differs = 0;
@@ -130,7 +130,7 @@ bool td_ipc_is_kept(uint64_t address)
 	return kept;
 }
 
-/* A process that had the memory open is gone. */
+/* Called when a process that had the memory open is gone. */
 static void close_export(struct export *e)
 {
 	uint64_t address = e->address;
@@ -156,7 +156,7 @@ static void visitor_leaves(struct visitor *v)
 	*v = visitors[--visitor_count];
 }
 
-/* The chunks are pinned and the range is held: nothing of it changes. */
+/* Sends the chunks' descriptors. The range is pinned and held, so it cannot change meanwhile. */
 static int send_chunks(int fd, const struct td_range *range)
 {
 	int fds[TD_IPC_FDS], r = 0;
@@ -205,7 +205,10 @@ static int send_export(int fd, struct export *e)
 	return td_ipc_send(fd, &reply, sizeof(reply), NULL, 0) || send_chunks(fd, range);
 }
 
-/* A visitor sends one request; any later packet ends the connection. False: close it. */
+/*
+ * Serves a connection. Each sends one request; any later packet ends it. Returns false if it is to
+ * be closed.
+ */
 static bool serve_visitor(struct visitor *v)
 {
 	int fd = atomic_load(&v->conn->fd);
@@ -229,7 +232,7 @@ static void welcome(const struct td_conn *listener)
 	struct td_conn *conn;
 	int fd = accept4(atomic_load(&listener->fd), NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-	/* A program that is out of descriptors: who knocks goes on knocking. */
+	/* The program has no free descriptor: pause, as the connection stays pending. */
 	if (fd < 0) {
 		(void)poll(NULL, 0, PAUSE_MS);
 		return;
@@ -243,7 +246,10 @@ static void welcome(const struct td_conn *listener)
 		visitors[visitor_count++] = (struct visitor){conn, NULL};
 }
 
-/* The daemon is told, who makes the directory and says what is wrong. */
+/*
+ * Maps an errno to the reason that the daemon is told. The daemon makes the directory and reports
+ * what is wrong.
+ */
 static enum td_unreachable unreachable(int r)
 {
 	switch (r) {
@@ -255,9 +261,9 @@ static enum td_unreachable unreachable(int r)
 }
 
 /*
- * The directory may appear with a daemon, and the file may vanish with one. Handles name the path,
- * so no other path will do: if somebody else has taken it, this tries again for as long as the
- * program runs.
+ * Creates the socket again. The directory may appear only with a daemon, and the file may vanish
+ * with one. Handles contain the path, so it cannot be changed: if another file has taken it, this
+ * is tried again as long as the program runs.
  */
 static void listen_again(enum td_ipc_way way)
 {
@@ -295,7 +301,7 @@ static void look_around(void)
 	for (unsigned way = 0; way < TD_IPC_WAYS; way++)
 		if (fds[n + way].revents & POLLIN && td_conn_is_ours(listeners[way]))
 			welcome(listeners[way]);
-	/* Goes from the end, because a visitor that leaves is replaced by the last one. */
+	/* From the last to the first, because a visitor that leaves is replaced by the last one. */
 	for (unsigned i = n; i-- > 0;)
 		if (fds[i].revents && !serve_visitor(&visitors[i]))
 			visitor_leaves(&visitors[i]);
@@ -314,7 +320,7 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
-/* From here on handles can be opened. The caller holds the lock. */
+/* Starts the thread and the sockets, so that handles can be opened. The caller holds the lock. */
 static bool start_listening(void)
 {
 	if (serving)
@@ -329,8 +335,8 @@ static bool start_listening(void)
 }
 
 /*
- * Open descriptors stay open, because threads may run until the very end. No lock is taken: a
- * thread may have been stopped while it held one.
+ * Connections stay open, because other threads may run until the very end. No lock is taken, since
+ * a stopped thread may hold it.
  */
 void td_ipc_exiting(void)
 {

@@ -1,6 +1,6 @@
 /*
- * The importer's side of shared memory; see ipc.h. Open handles are in one list, under a lock that
- * is held while a handle is being opened.
+ * The importer's side of shared memory; see ipc.h. All imports are in one list. Its lock is held
+ * while a handle is being opened.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,11 +23,11 @@ struct import {
 	struct td_ipc_handle handle;
 	CUcontext context;
 	struct td_conn *conn;
-	uint64_t base, mapped_bytes; /* what is mapped */
-	uint64_t address, bytes;     /* what was opened, in it */
-	CUdevice device;             /* whose memory it is */
+	uint64_t base, mapped_bytes; /* the whole mapped range */
+	uint64_t address, bytes;     /* the allocation within it */
+	CUdevice device;             /* the device that has the memory */
 	unsigned references;
-	uint32_t count; /* of handles there are, and mapped */
+	uint32_t count; /* chunks in all, and mapped so far */
 	uint32_t chunks;
 	uint64_t each_bytes, last_bytes;
 	CUmemGenericAllocationHandle handles[];
@@ -36,9 +36,10 @@ struct import {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct import *imports; /* guarded by lock */
 /*
- * Mapped memory by address, for queries that must not wait for a thread that is opening a handle.
+ * Mapped memory by address. It has a lock of its own, so that queries do not wait for a thread that
+ * is opening a handle.
  */
-static pthread_mutex_t index_lock = PTHREAD_MUTEX_INITIALIZER; /* after lock */
+static pthread_mutex_t index_lock = PTHREAD_MUTEX_INITIALIZER; /* taken after lock */
 static struct td_ranges by_address;
 
 bool td_ipc_is_ours(const CUipcMemHandle *handle)
@@ -76,14 +77,14 @@ static void end_import(struct import *i)
 	}
 	if (i->base)
 		(void)td_real.cuMemAddressFree(i->base, i->mapped_bytes);
-	/* The exporter may free it as soon as this returns. */
+	/* The exporter may free the memory as soon as this returns. */
 	td_ipc_hang_up(i->conn);
 	free(i);
 }
 
 /* -- opening -- */
 
-/* An invalid reply does not come from tandem. */
+/* Checks a reply: one with impossible sizes does not come from tandem. */
 static bool is_sound(const struct td_ipc_reply *r)
 {
 	return !memcmp(r->magic, td_ipc_magic, sizeof(r->magic)) && r->chunks &&
@@ -127,8 +128,8 @@ static int import_some(struct import *i)
 }
 
 /*
- * Gives access to the device that asks and to the one that has the memory, so that copies between
- * the two are direct.
+ * Gives access to the current device and to the one that has the memory, so that copies between
+ * them are direct.
  */
 static int let_in(struct import *i)
 {
@@ -163,7 +164,7 @@ static int map(struct import *i)
 	return r ? r : let_in(i);
 }
 
-/* Asks the exporter. NULL with *ret_result. */
+/* Asks the exporter for the memory. On failure returns NULL and sets *ret_result. */
 static struct import *ask_exporter(const struct td_ipc_handle *handle, int *ret_result)
 {
 	struct td_ipc_request request = {0};
@@ -176,8 +177,8 @@ static struct import *ask_exporter(const struct td_ipc_handle *handle, int *ret_
 	if (fd < 0)
 		return NULL;
 	/*
-	 * The descriptor is known from here on, so that the child of a fork in another thread
-	 * closes it. Otherwise the exporter would take the child for this process.
+	 * From here on a forked child closes the connection. Otherwise the exporter would take the
+	 * child for this process.
 	 */
 	conn = td_ipc_conn_new(fd);
 	if (!conn)
@@ -222,7 +223,7 @@ static enum td_denied reason_of(int r)
 	}
 }
 
-/* The caller holds the lock. */
+/* Opens a handle that this process has not open yet. The caller holds the lock. */
 static int open_new(const struct td_ipc_handle *handle, CUcontext context, struct import **ret)
 {
 	int r = CUDA_SUCCESS;
@@ -264,7 +265,8 @@ int td_ipc_open(const CUipcMemHandle *opaque, uint64_t *ret_address)
 		return r ? r : CUDA_ERROR_INVALID_CONTEXT;
 	memcpy(&handle, opaque, sizeof(handle));
 	if (td_ipc_is_own(handle.socket))
-		return CUDA_ERROR_INVALID_CONTEXT; /* a handle is for other processes */
+		/* CUDA does not let a process open its own handle */
+		return CUDA_ERROR_INVALID_CONTEXT;
 	pthread_mutex_lock(&lock);
 	i = find_open(&handle, context);
 	if (!i)
@@ -281,7 +283,7 @@ int td_ipc_open(const CUipcMemHandle *opaque, uint64_t *ret_address)
 
 /* -- closing -- */
 
-/* The caller holds the lock. */
+/* Finds an import by its address. The caller holds the lock. */
 static struct import **find_address(uint64_t address, const void *context)
 {
 	struct import **p = &imports;
@@ -312,8 +314,8 @@ int td_ipc_close(uint64_t address, bool *ret_last)
 	if (!is_open(address, context))
 		return TD_BACKEND_NOT_MINE;
 	/*
-	 * As in the driver, work that uses the memory ends first. No lock is held meanwhile,
-	 * because the awaited work may need another thread to open or to close memory.
+	 * As in the driver, work that uses the memory must end first. No lock is held meanwhile,
+	 * because that work may need another thread to open or close memory.
 	 */
 	r = td_real.cuCtxSynchronize();
 	if (r)
@@ -322,7 +324,7 @@ int td_ipc_close(uint64_t address, bool *ret_last)
 	at = find_address(address, context);
 	i = *at;
 	if (!i)
-		r = TD_BACKEND_NOT_MINE; /* another thread has closed it */
+		r = TD_BACKEND_NOT_MINE; /* another thread has closed it meanwhile */
 	else
 		*ret_last = !--i->references;
 	if (*ret_last) {

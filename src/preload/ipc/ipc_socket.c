@@ -1,7 +1,7 @@
 /*
- * Sockets between exporters and importers of memory; see ipc.h. Files vanish with their process or,
- * if it is killed, are removed by the daemon (daemon/server/sweep.h); abstract names leave nothing
- * behind. Both ends ask the kernel who the other is.
+ * Sockets between exporters and importers of memory; see ipc.h. A process removes its socket file
+ * when it ends. If it is killed, the daemon removes the file (daemon/server/sweep.h). Abstract
+ * names need no removal. Both ends ask the kernel for the other's user.
  */
 #include <errno.h>
 #include <poll.h>
@@ -22,14 +22,14 @@
 
 #define BACKLOG    64
 #define CONNS_MAX  512
-#define PATIENCE   5 /* seconds that the other end has for a packet */
+#define PATIENCE   5 /* seconds to wait for a packet of the other end */
 #define GOODBYE_MS 1000
 
 const char td_ipc_magic[8] = "tandem\0\1";
 
 static pthread_mutex_t conns_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
-	bool taken; /* conns_lock */
+	bool taken; /* guarded by conns_lock */
 	struct td_conn conn;
 } conns[CONNS_MAX];
 
@@ -74,7 +74,10 @@ void td_ipc_conn_free(struct td_conn *conn)
 	pthread_mutex_unlock(&conns_lock);
 }
 
-/* Held open here, they would be held for the parent, too. */
+/*
+ * Closes the connections that the child inherited. Otherwise they would stay open after the
+ * parent's end.
+ */
 void td_ipc_conns_forked(void)
 {
 	for (unsigned i = 0; i < CONNS_MAX; i++) {
@@ -103,7 +106,7 @@ static socklen_t abstract_of(const char *name, struct sockaddr_un *ret)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
-/* Where files are; NULL: nowhere. */
+/* Returns the directory of socket files; NULL: there is none. */
 static const char *dir_of(char buf[TD_SHARED_DIR_MAX])
 {
 	return *td_settings.socket ? td_shared_dir(buf, TD_SHARED_DIR_MAX, td_settings.socket)
@@ -150,7 +153,7 @@ int td_ipc_listen(const uint8_t id[TD_IPC_ID], enum td_ipc_way way, struct td_sh
 	if (fd < 0)
 		return fd;
 	name_of(id, name);
-	/* A file with this name is left over from a listener of this process that was lost. */
+	/* If a file has this name, an earlier listener of this process has left it. */
 	if (way == TD_IPC_PATH)
 		td_ipc_remove(id);
 	r = call(true, fd, name, way);
@@ -223,7 +226,7 @@ union control {
 	struct cmsghdr align;
 };
 
-/* Connections that were adopted do not block. 0, or -ETIMEDOUT. */
+/* Waits for a socket, which does not block itself. Returns 0 or -ETIMEDOUT. */
 static int await_socket(int fd, short events, int milliseconds)
 {
 	struct pollfd poll_fd = {fd, events, 0};

@@ -1,4 +1,4 @@
-/* See shares.h. */
+/* Tells the daemon of shared memory; see shares.h. */
 #include "preload/ipc/shares.h"
 
 #include <stdatomic.h>
@@ -6,11 +6,11 @@
 
 #include "proto/proto.h"
 
-static _Atomic uint64_t shared;     /* handles, and open in the upper half */
+static _Atomic uint64_t shared;     /* lower half: handles; upper half: how often they are open */
 static _Atomic uint8_t unreachable; /* enum td_unreachable */
 static _Atomic uint32_t denied[TD_DENIED_N];
 
-/* The agent's: as the daemon knows it. */
+/* Owned by the agent: the figures as last sent. */
 static uint64_t told_shared;
 static uint8_t told_unreachable;
 static uint32_t told_denied[TD_DENIED_N];
