@@ -1,8 +1,8 @@
 /*
- * Claims: what this process has on a device, or is about to have, written where the daemon sees it
- * before it is used. So the daemon can take back what is not used, even of a process that is
- * stopped and may go on at any moment (proto/gate_page.h). A claim rises before memory is taken,
- * under the ledger's lock, and falls to what is there with each report.
+ * Claims: how much memory this process has on a device or is about to take there, written to the
+ * meter page before it is taken. So the daemon can take back a grant that is not used, even if the
+ * process is stopped and may continue at any moment (proto/gate_page.h). A claim rises before
+ * memory is taken, under the ledger's lock. With each report it falls to what is in use.
  */
 #include "base/bounds.h"
 #include "preload/base/page.h"
@@ -101,7 +101,7 @@ void td_client_claim_only_what_is_there(unsigned slot)
 	_Atomic uint64_t *device = &td_meter.page.claimed_device_bytes[slot];
 
 	td_ledger_lock_totals(ledger, slot, &stats);
-	/* Bytes that a fill brings there are not in the stats yet. */
+	/* The backend's stats do not yet count the bytes that a fill is bringing. */
 	if (!ledger->fills || stats.resident_bytes > atomic_load(device))
 		atomic_store(device, stats.resident_bytes);
 	atomic_store(

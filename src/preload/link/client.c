@@ -1,7 +1,6 @@
 /*
- * Requests of the program's threads; see client.h. Threads write words and wake the agent, which
- * alone owns the connection: so no thread ever writes to a descriptor that might meanwhile be
- * somebody else's.
+ * Requests of the program's threads; see client.h. Threads write words and wake the agent. Only the
+ * agent uses the connection, so no thread can write to a descriptor that the program has reused.
  */
 #include "preload/link/client.h"
 
@@ -20,10 +19,13 @@
 #include "preload/link/client_ledger.h"
 
 #define RECHECK_NS (200 * TD_NS_PER_MS)
-/* So long a daemon that is there and does not answer is taken for one that will. */
+/*
+ * A daemon that is connected but silent is waited for at most this long. After that the process
+ * goes on without it.
+ */
 #define SILENT_MAX_NS (60 * TD_NS_PER_S)
 
-/* Beside what the daemon may grant: it has gone. */
+/* An answer besides the daemon's verdicts: the daemon has gone. */
 #define ALONE UINT32_MAX
 
 #define LEDGER                                                                                     \
@@ -34,11 +36,17 @@
 struct ledger td_ledgers[TD_SLOT_MAX] = {LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER,
 	LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER};
 static _Atomic bool connected;
-static _Atomic uint64_t silent_since_ns; /* 0: not silent */
-static _Atomic uint32_t links;           /* changes of the two; futex */
-/* The word that a thread asked for last, plus one (0: none): the agent is woken once per word. */
+static _Atomic uint64_t silent_since_ns; /* since when it is silent (monotonic ns); 0: it is not */
+static _Atomic uint32_t links;           /* futex; changes with `connected` and the silence */
+/*
+ * The gate word for which a thread last woke the agent, plus one (0: none). Each word wakes it
+ * once.
+ */
 static _Atomic uint64_t want_asked;
-/* The daemon knows, or will, that the process wants the GPU; and the agent has to tell it. */
+/*
+ * want_told: the daemon knows, or will be told, that the process wants the GPU. want_open: the
+ * agent has to send WANT.
+ */
 static _Atomic bool want_told, want_open;
 static _Atomic uint32_t waiters;
 
@@ -51,7 +59,9 @@ void td_client_want(uint32_t word)
 	if (!atomic_load_explicit(&connected, memory_order_relaxed) ||
 		atomic_load(&want_asked) == key || atomic_exchange(&want_asked, key) == key)
 		return;
-	/* A daemon that arms the gate takes the process for idle. */
+	/*
+	 * A daemon that arms the gate believes that the process is idle, so it must be told again.
+	 */
 	if (!atomic_exchange(&want_told, true) || word & TD_WORD_ARMED)
 		atomic_store(&want_open, true);
 	td_agent_wake();
@@ -97,8 +107,8 @@ static struct promises promises_of(struct ledger *ledger)
 }
 
 /*
- * The backend's stats with the promises. What settles while the backend is asked would be counted
- * twice, or not at all.
+ * Gets the backend's stats together with the promises. The counter of changes makes sure that bytes
+ * that settle meanwhile are counted exactly once.
  */
 struct promises td_ledger_totals(unsigned slot, struct td_memory_stats *ret)
 {
@@ -156,8 +166,8 @@ static uint64_t *promised(struct ledger *ledger, int need, enum td_mobility mobi
 }
 
 /*
- * Returns the memory that came from another process, or may have gone to one, since the daemon
- * answered last: the limit may fall because of it (docs/decisions/0009).
+ * Returns the memory that was imported, or that was exported and given up, since the daemon's last
+ * answer. The limit may fall because of it (docs/decisions/0009).
  */
 static uint64_t unheeded_bytes(struct ledger *ledger, const struct td_memory_stats *stats)
 {
@@ -172,9 +182,9 @@ static bool fits(uint64_t has, uint64_t bytes, uint64_t most)
 }
 
 /*
- * With need_lock: only its holder makes promises or, in its name, the agent. So what the process
- * has can only become less, but for what a fill brings to the device: meanwhile all of it counts as
- * there.
+ * Do the limits allow these bytes? The caller holds need_lock. Only its holder makes promises, or
+ * the agent on its behalf. So the process's memory can only shrink meanwhile, except by a fill:
+ * during one, all memory counts as on the device.
  */
 static bool limit_covers(
 	struct ledger *ledger, unsigned slot, uint64_t bytes, enum td_mobility mobility)
@@ -198,7 +208,7 @@ static bool limit_covers(
 	return covers;
 }
 
-/* A limit of the job as the daemon said, or else as our own environment does. */
+/* Returns a limit of the job, as the daemon or else the process's own environment gives it. */
 static uint64_t limit_of(_Atomic uint64_t *told, const char *text, unsigned slot)
 {
 	uint64_t bytes = atomic_load(told), unknown = 0;
@@ -209,10 +219,10 @@ static uint64_t limit_of(_Atomic uint64_t *told, const char *text, unsigned slot
 	if (!*text)
 		bytes = UINT64_MAX;
 	else if (!td_context_gpu(slot, &gpu))
-		return UINT64_MAX; /* until its GPU is known */
+		return UINT64_MAX; /* not known until its GPU is known */
 	else if (td_parse_size(text, gpu.total_bytes, &bytes, NULL))
 		bytes = UINT64_MAX;
-	/* The daemon may have said it meanwhile. */
+	/* The daemon may have told it meanwhile. */
 	return atomic_compare_exchange_strong(told, &unknown, bytes) ? bytes : unknown;
 }
 
@@ -228,7 +238,7 @@ bool td_client_has_limit(unsigned slot)
 	return ledger && quota_of(ledger, slot) != UINT64_MAX;
 }
 
-/* With need_lock. A process may not have what its whole job may not. */
+/* Does the job's limit allow these bytes to this process alone? The caller holds need_lock. */
 static bool quota_covers(struct ledger *ledger, unsigned slot, uint64_t bytes)
 {
 	uint64_t quota = quota_of(ledger, slot), has;
@@ -241,7 +251,7 @@ static bool quota_covers(struct ledger *ledger, unsigned slot, uint64_t bytes)
 	return has <= quota && bytes <= quota - has;
 }
 
-/* The bytes are on their way: from here on they are in what the daemon is told. */
+/* Makes a promise: the bytes count from now on, although the allocation is still being made. */
 static void promise(struct ledger *ledger, uint64_t bytes, int need, enum td_mobility mobility)
 {
 	td_lock_take(&ledger->lock);
@@ -251,9 +261,9 @@ static void promise(struct ledger *ledger, uint64_t bytes, int need, enum td_mob
 }
 
 /*
- * Blocks until the agent has an answer, or there is no daemon to give one. The agent makes the
- * promise together with the answer: a report between the two would tell the daemon that the bytes
- * are not wanted any more.
+ * Waits for the daemon's answer, or until there is no daemon. The agent makes the promise together
+ * with the answer. Otherwise a report in between would tell the daemon that the bytes are not
+ * wanted.
  */
 static uint32_t ask(struct ledger *ledger, uint64_t bytes, enum td_mobility mobility)
 {
@@ -276,8 +286,8 @@ static uint32_t ask(struct ledger *ledger, uint64_t bytes, enum td_mobility mobi
 }
 
 /*
- * Behind a closed gate the bytes stay off the device until we go on by ourselves: others may run on
- * it.
+ * Decides without a daemon. If the gate is closed, the bytes stay off the device until this process
+ * runs on its own, because others may be using the device.
  */
 static int alone(struct ledger *ledger, unsigned slot, uint64_t bytes, enum td_mobility mobility)
 {
@@ -298,7 +308,7 @@ static int go_alone(struct ledger *ledger, unsigned slot, uint64_t bytes, enum t
 	int r = alone(ledger, slot, bytes, mobility);
 
 	promise(ledger, bytes, r, mobility);
-	/* A daemon that has come meanwhile has not heard of them. */
+	/* A daemon that has come meanwhile does not know these bytes. */
 	td_client_memory_changed(slot);
 	return r;
 }
@@ -314,9 +324,9 @@ static int granted(uint32_t verdict)
 }
 
 /*
- * In a job with a limit others may have by a silent daemon what we would take by that limit alone:
- * it is waited for. Not for ever, nor is anything refused instead: most jobs are one process, which
- * takes nothing from anybody. One that has gone is not waited for.
+ * Waits for a silent daemon, if the job has a limit: other processes of the job may have what this
+ * one would take by the limit alone. The wait is limited, and ends without a refusal, because most
+ * jobs are one process. A daemon that has gone is not waited for.
  */
 static void await_answers(struct ledger *ledger, unsigned slot)
 {
@@ -342,7 +352,7 @@ int td_client_need(unsigned slot, uint64_t bytes, enum td_mobility mobility)
 		return TD_NEED_DEVICE;
 	td_lock_take(&ledger->need_lock);
 	await_answers(ledger, slot);
-	/* A daemon that knows of the limit refuses by itself, and notes it. */
+	/* A daemon that knows the limit refuses by itself and records it. */
 	if (!(atomic_load(&connected) && atomic_load(&ledger->quota_told)) &&
 		!quota_covers(ledger, slot, bytes))
 		r = TD_NEED_REFUSED;

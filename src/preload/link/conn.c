@@ -1,4 +1,4 @@
-/* See conn.h. */
+/* The agent's descriptors; see conn.h. */
 #include "preload/link/conn.h"
 
 #include <errno.h>
@@ -13,12 +13,18 @@
 #include "proto/proto.h"
 #include "proto/socket.h"
 
-/* Above what programs use for themselves, below the usual limit of 1024. */
+/*
+ * Descriptors are moved to this number or higher: above those that programs use, below the usual
+ * limit of 1024.
+ */
 #define FD_FROM 700
-/* For a daemon that has much to accept; one that is not let run may never. */
+/*
+ * connect() may take this many seconds while the daemon has many connections to accept. A stopped
+ * daemon never accepts.
+ */
 #define CONNECT_S 2
 
-/* Not through libc, whose fstat got its symbol only lately. */
+/* A direct system call, since older versions of glibc do not export fstat. */
 static int file_status(int fd, struct stat *ret)
 {
 	return (int)syscall(SYS_fstat, fd, ret);
@@ -49,7 +55,7 @@ int td_conn_connect(struct td_conn *conn, const char *path)
 	const struct timeval patience = {CONNECT_S, 0};
 	int fd, r;
 
-	/* A child that held it open would keep the daemon from noticing the parent's end. */
+	/* If a child inherited the connection, the daemon would not notice the parent's end. */
 	td_choose_hold_forks();
 	fd = td_socket_new();
 	r = fd < 0 ? fd : td_conn_adopt(conn, fd);
@@ -116,7 +122,10 @@ void td_bell_ring(const struct td_bell *bell)
 {
 	int saved = errno;
 
-	/* A full pipe is rung already. SIGPIPE cannot come: both ends are ours. */
+	/*
+	 * If the pipe is full, it has been rung already. There is no SIGPIPE, since we have both
+	 * ends.
+	 */
 	if (td_conn_is_ours(&bell->in))
 		(void)syscall(SYS_write, atomic_load(&bell->in.fd), "", (size_t)1);
 	errno = saved;

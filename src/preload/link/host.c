@@ -1,4 +1,4 @@
-/* See host.h. */
+/* The process's part of the host memory; see host.h. */
 #include "preload/link/host.h"
 
 #include <stdatomic.h>
@@ -15,11 +15,13 @@
 #define RECHECK_NS (200 * TD_NS_PER_MS)
 
 static _Atomic uint64_t taken, granted = UINT64_MAX;
-static _Atomic uint64_t expected;          /* threads ask for that to be taken */
-static _Atomic uint32_t tickets, answered; /* questions so far; of them, answered (a futex) */
-static _Atomic uint32_t satisfied;         /* and up to here with all that was wanted then */
+static _Atomic uint64_t expected; /* the total that threads are asking for */
+/* number of questions so far; number of answered ones (a futex) */
+static _Atomic uint32_t tickets, answered;
+/* the last question that was answered with all that was wanted */
+static _Atomic uint32_t satisfied;
 
-/* The agent's. */
+/* Owned by the agent. */
 static struct {
 	bool limited, pressed;
 	uint64_t asked_bytes;
@@ -46,8 +48,8 @@ bool td_host_take(uint64_t bytes, uint64_t own_limit)
 			return false;
 	} while (!atomic_compare_exchange_weak(&taken, &before, before + bytes));
 	/*
-	 * The agent writes what is granted and then reads what is taken: one of us has seen the
-	 * other.
+	 * Here `taken` is written, then `granted` is read. The agent does the opposite. So at least
+	 * one of the two sees the other's write.
 	 */
 	if (fits(before, bytes, own_limit))
 		return true;
@@ -71,17 +73,16 @@ static bool is_answered(uint32_t ticket)
 }
 
 /*
- * Until it is answered, or so much is granted. True: granted, or answered with all that was wanted;
- * that can be less than `bytes`, and be lowered again, where another thread frees meanwhile.
+ * Waits until the question is answered or `bytes` are granted. Returns true if they are granted, or
+ * if the answer gave all that was wanted. That may be less than `bytes` if another thread has freed
+ * memory meanwhile.
  */
 static bool ask(uint64_t bytes)
 {
 	uint32_t ticket = atomic_fetch_add(&tickets, 1) + 1, seen;
 
 	td_agent_wake();
-	/*
-	 * A limit may be taken away meanwhile, and a daemon may go: then nobody answers any more.
-	 */
+	/* The limit may be removed or the daemon may go meanwhile; then no answer comes. */
 	while (atomic_load(&granted) < bytes && !is_answered(ticket)) {
 		seen = atomic_load(&answered);
 		if (!is_answered(ticket) && atomic_load(&granted) < bytes)
@@ -147,7 +148,9 @@ bool td_host_message(const struct td_msg_grant *msg)
 	bool more = msg->host_bytes > atomic_load(&granted), limited = self.limited;
 
 	self.limited = msg->host_bytes != UINT64_MAX;
-	/* The daemon has forgotten what was wanted by an earlier bound. */
+	/*
+	 * A daemon that sets a limit anew has forgotten the earlier request, so it is sent again.
+	 */
 	if (self.limited && !limited)
 		memset(&self.sent, 0, sizeof(self.sent));
 	self.pressed = msg->others_wait;
@@ -193,8 +196,8 @@ void td_host_step(void (*send)(const struct td_msg *msg), uint64_t (*wanted)(voi
 	if (!self.limited)
 		return;
 	/*
-	 * The ticket was read first: what is wanted for a question has been on its way before the
-	 * question was asked. It is told first, too: what is wanted is not called back.
+	 * The ticket was read before wanted(), so `wanted` covers every question up to that ticket.
+	 * It is sent first, since a request cannot be withdrawn.
 	 */
 	send_wanted(send, ticket, wanted());
 	send_used(send, atomic_load(&taken));

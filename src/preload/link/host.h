@@ -1,10 +1,9 @@
 /*
- * How much of the host's memory the process may have for bytes that have left the device, pinned or
- * mapped: its part of the daemon's host.limit, beside TANDEM_HOST_LIMIT.
- *
- * The daemon grants (HOST); the process says what it has, and what it would have (HOST_NEED),
- * before it takes more. Until a daemon has granted anything there is no bound, and what a daemon
- * that is gone has granted does not hold any more: without one nothing leaves the device.
+ * How much host memory the process may use for bytes that have left the device, pinned or mapped:
+ * its part of the daemon's host.limit, and at most TANDEM_HOST_LIMIT. The daemon grants it (HOST).
+ * The process tells how much it uses, and asks (HOST_NEED) before it takes more. Until a daemon has
+ * granted anything there is no limit. A lost daemon's grant is void: without a daemon no memory
+ * leaves the device.
  */
 #pragma once
 
@@ -16,41 +15,41 @@ struct td_msg_grant;
 
 /* -- any thread -- */
 
-/* False: there may be no more, by own_limit or by what is granted. */
+/* Takes host memory. Returns false if own_limit or the grant does not allow it. */
 bool td_host_take(uint64_t bytes, uint64_t own_limit);
 void td_host_give(uint64_t bytes);
 
-/* The same, but the daemon is asked if it has not granted so much; waits for its answer. */
+/* The same, but if the grant does not allow it, the daemon is asked and its answer awaited. */
 bool td_host_take_asking(uint64_t bytes, uint64_t own_limit);
 
-/* The daemon lets the process have so much in all; UINT64_MAX: no bound. */
+/* Returns how many bytes the daemon lets the process have in all; UINT64_MAX: no limit. */
 uint64_t td_host_granted(void);
 
 /*
- * May the process have so much in all? Waits for the daemon's answer. What that is wanted for is in
- * what td_host_step is told already.
+ * May the process have this much in all? Waits for the daemon's answer. The caller must already
+ * have included the bytes in those that td_host_step is told.
  */
 bool td_host_reserve(uint64_t bytes);
 
 /* -- the agent -- */
 
-/* So much in all has been granted, or was asked for and has been answered with what there is. */
+/* Returns true if this much in all is granted, or was asked for and answered with what is there. */
 bool td_host_ready(uint64_t bytes);
-/* The bytes in all if threads got what they ask for; 0: none asks. */
+/* Returns how many bytes there would be in all if threads got what they ask for; 0: none asks. */
 uint64_t td_host_expected(void);
-/* Has the daemon been asked for more, and not answered yet? Any thread. */
+/* Has the daemon been asked for more and not answered yet? Any thread. */
 bool td_host_is_asking(void);
-/* Has a daemon set a bound? */
+/* Has a daemon set a limit? */
 bool td_host_is_bounded(void);
-/* Others lack it: what is pinned and not in use is to be given back. */
+/* Other processes lack host memory, so pinned memory that is not in use should be freed. */
 bool td_host_is_pressed(void);
-/* True: more is granted than before. */
+/* Handles a GRANT for the host. Returns true if more is granted than before. */
 bool td_host_message(const struct td_msg_grant *msg);
 /*
- * Says what has changed. wanted: how much is in use on the host, is to be, or has to be reserved
- * for what could have to leave.
+ * Tells the daemon what has changed. wanted() returns the bytes that are in use on the host, are
+ * going to be, or have to be reserved for memory that may have to leave.
  */
 void td_host_step(void (*send)(const struct td_msg *msg), uint64_t (*wanted)(void));
-/* Another daemon, or none any more: no bound, and no question is open. */
+/* The daemon is another one or gone: there is no limit and no open question. */
 void td_host_anew(void);
 void td_host_forked(void);
