@@ -29,8 +29,8 @@ static struct td_lock lock = TD_LOCK_INIT(TD_RANK_INIT);
 static bool initialised; /* guarded by lock */
 
 /*
- * "CUDA_VISIBLE_DEVICES=GPU-...,GPU-...": the job's GPUs, or those of them that the program asks
- * for.
+ * Makes "CUDA_VISIBLE_DEVICES=GPU-...,GPU-...": the job's GPUs, or those of them that the program
+ * asks for.
  */
 static char *make_entry(void)
 {
@@ -55,7 +55,7 @@ static bool is_variable(const char *entry)
 	return !strncmp(entry, VARIABLE "=", sizeof(VARIABLE));
 }
 
-/* A copy of the array with this entry; NULL: memory is short. */
+/* Returns a copy of the array with this entry, or NULL if malloc failed. */
 static char **copy_with(char **before, char *entry)
 {
 	size_t count = 0, n = 0;
@@ -75,8 +75,8 @@ static char **copy_with(char **before, char *entry)
 }
 
 /*
- * Returns the program's own value; NULL: it has none. Strings stay in place, arrays do not:
- * setenv() may have moved the array meanwhile.
+ * Returns the program's own value of the variable; NULL: it has none. A thread's setenv() may have
+ * moved the array meanwhile, but not the strings.
  */
 static const char *find_variable(char **array)
 {
@@ -86,7 +86,7 @@ static const char *find_variable(char **array)
 	return NULL;
 }
 
-/* Another thread has set a variable meanwhile, so the array is a third one by now. */
+/* Another thread has set a variable meanwhile, so `environ` is a third array by now. */
 static void restore_variable(const char *value)
 {
 	if (value)
@@ -112,7 +112,7 @@ static CUresult initialise(unsigned flags)
 		environ = before;
 	else
 		restore_variable(value);
-	/* The copy stays where it is: a thread may be reading it. */
+	/* The copy is never freed, because another thread may be reading it. */
 	initialised = !r;
 	return r;
 }

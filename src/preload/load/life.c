@@ -1,10 +1,8 @@
 /*
- * The library's beginning, forks and end. An exec needs nothing: the kernel closes the descriptors,
- * and the new image loads the library again.
- *
- * A forked child has one thread, no agent and no connection, and CUDA gives it nothing of its
- * parent's; so everything starts as if just loaded. No lock is held around the fork: the child
- * resets state without reading it.
+ * Load, fork and end of the library. exec needs no handling: the kernel closes the descriptors, and
+ * the new program loads the library again. A forked child has one thread, no agent and no
+ * connection, and none of its parent's CUDA state. So everything starts as if just loaded. No lock
+ * is held around the fork: the child resets state without reading it.
  */
 #include <stdbool.h>
 #include <stddef.h>

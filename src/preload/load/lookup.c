@@ -34,7 +34,7 @@ _Static_assert(
 #define WRAPPED_SUBMIT_EX(symbol, ...)   WRAPPER(symbol)
 #define WRAPPED_SUBMIT_WAIT(symbol, ...) WRAPPER(symbol)
 #define WRAPPED_NAMES(symbol, ...)       WRAPPER(symbol)
-/* Classes without a wrapper: only the symbols of hooks.def are hooked. */
+/* These classes have no generated wrapper: only their symbols in hooks.def are hooked. */
 #define WRAPPED_SUBMIT_GRAPH(...)
 #define WRAPPED_NAMES_GRAPH(...)
 #define WRAPPED_NAMES_NODE(...)
@@ -85,7 +85,10 @@ static void *const wrappers[TD_SYMBOL_N] = {
 
 int td_real_load(void)
 {
-	/* 0 not tried, 1 loaded, -1 none; a race loads twice with the same result. */
+	/*
+	 * 0: not tried; 1: loaded; -1: no driver. If two threads load at once, both get the same
+	 * result.
+	 */
 	static _Atomic int state;
 	static struct td_real driver;
 	void **real = (void **)&td_real, *handle;
@@ -100,7 +103,7 @@ int td_real_load(void)
 	}
 	for (size_t i = 0; i < TD_SYMBOL_N; i++)
 		real[i] = td_libc_dlsym(handle, td_symbols[i].symbol);
-	/* Once: the table itself may have other functions by then. */
+	/* Copied once, before td_real gets other functions. */
 	driver = td_real;
 	td_true = &driver;
 	if (!td_gate_disabled())
@@ -133,8 +136,8 @@ static bool is_known_form(
 }
 
 /*
- * The driver answers first: a symbol that it lacks is not offered. The first look-up of cudart has
- * an empty name and version 0.
+ * The driver is asked first: a symbol that it lacks is not returned. cudart's first look-up has an
+ * empty name and version 0.
  */
 static CUresult answer(CUresult r, const char *name, void **ret, int version, uint64_t flags)
 {
@@ -161,7 +164,9 @@ CUresult td_hook_cuGetProcAddress_v2(
 		version, flags);
 }
 
-/* Ours for this look-up, or NULL: then the real function goes on as if we were not there. */
+/*
+ * Each returns our function for this look-up, or NULL: then the real function is called unchanged.
+ */
 /*
  * A program that looks up cuGetProcAddress gets the library's, which calls the real one. Otherwise
  * its later look-ups would bypass the library.
@@ -190,13 +195,13 @@ __attribute__((used)) void *td_dlsym_ours(void *handle, const char *name)
 		ours = td_nvml_wrapper(name);
 	else
 		ours = lookup_of(name);
-	/* A symbol is replaced only where the object that is asked has it. */
+	/* A symbol is replaced only if the object that is searched has it. */
 	return ours && !td_gate_disabled() && td_libc_dlsym(handle, name) ? ours : NULL;
 }
 
 /*
- * Other interposers ask for the real dlsym by dlvsym, because a versioned look-up skips definitions
- * without a version, such as this one.
+ * Other interposers get the real dlsym by dlvsym: a look-up with a version skips definitions
+ * without one, such as ours. So dlvsym is hooked too.
  */
 __attribute__((used)) void *td_dlvsym_ours(void *handle, const char *name);
 
@@ -229,7 +234,7 @@ __attribute__((used)) void *td_dlvsym_ours(void *handle, const char *name)
 LOOKUP_STUB("dlsym", "td_dlsym_ours", "td_libc_dlsym");
 LOOKUP_STUB("dlvsym", "td_dlvsym_ours", "td_libc_dlvsym");
 
-/* RTLD_DEEPBIND (8) would make a library find the driver before us. */
+/* The flag RTLD_DEEPBIND (8) is removed: it would make a library find the driver before us. */
 __asm__(".text\n.globl dlopen\n.type dlopen, @function\ndlopen:\n"
 	" endbr64\n"
 	" push %rdi\n push %rsi\n sub $8, %rsp\n"
@@ -250,7 +255,10 @@ __asm__(".text\n.globl dlopen\n.type dlopen, @function\ndlopen:\n"
 #define KIND_PTSZ  TD_SUBMIT_OWN_NULL
 #define KIND_PTDS  TD_SUBMIT_OWN_NULL
 
-/* A programmatic dependent launch starts before the launch in front of it has ended. */
+/*
+ * Returns the kind bit of a programmatic dependent launch, which starts before the launch before it
+ * has ended.
+ */
 static uint32_t attributes_kind(const CUlaunchConfig *config)
 {
 	for (unsigned i = 0; config && config->attrs && i < config->numAttrs; i++)
@@ -271,9 +279,9 @@ static __attribute__((noinline, cold)) void meter(struct td_marker *marker, void
 /* The function or kernel of a launch; NULL in all other calls. */
 #define FIRST(function, ...) ((const void *)(function))
 #define FUNCTION(work)       FIRST work
-/* True for what may be a library's kernel given by its own handle. */
+/* May this launch be of a library's kernel, named by its own handle? */
 #define LAUNCHES(symbol, work) (FUNCTION(work) && td_library_has_kernels())
-/* The facts of a kernel that the meter needs; a constant false in all other calls. */
+/* Prepares the facts of a kernel that the meter needs; compiled away in all other calls. */
 #define METER(marker, stream, kind, work, block)                                                   \
 	do {                                                                                       \
 		if (FIRST work && __builtin_expect(td_meter_is_on(marker), 0))                     \
@@ -282,7 +290,7 @@ static __attribute__((noinline, cold)) void meter(struct td_marker *marker, void
 #define WORK(symbol, work)                                                                         \
 	(td_submit_kind(TD_SYMBOL_##symbol, UNPACK work) | td_submit_size(TD_SIZE(symbol)))
 
-/* waits: the call does, for what it has submitted. */
+/* waits: whether the call itself waits for its work. */
 #define SUBMITTING(symbol, stream, kind, waits)                                                    \
 	EXPORT CUresult symbol TD_PARAMS_##symbol                                                  \
 	{                                                                                          \
@@ -319,7 +327,7 @@ static __attribute__((noinline, cold)) void meter(struct td_marker *marker, void
 		marker = td_gate_enter_naming();                                                   \
 		r = td_real.symbol TD_ARGS_##symbol;                                               \
 		td_gate_leave(marker);                                                             \
-		/* Textures, too, are a context's own. */                                          \
+		/* Texture objects belong to a context too, so they are exchanged as well. */      \
 		if (TD_SYMBOL_##symbol == TD_SYMBOL_cuTexObjectCreate && !r)                       \
 			td_unmovable_note(TD_UNMOVABLE(ARRAYS));                                   \
 		return r;                                                                          \
@@ -346,7 +354,10 @@ static __attribute__((noinline, cold)) void meter(struct td_marker *marker, void
 		return td_gate_disabled() ? td_real.symbol TD_ARGS_##symbol                        \
 					  : td_hook_##symbol TD_ARGS_##symbol;                     \
 	}
-/* The driver's function; an adapter (rehome.h) once the program has moved to another GPU. */
+/*
+ * Calls the driver's function or, once the program has moved to another GPU, its adapter
+ * (rehome.h).
+ */
 #define THUNK(symbol)                                                                              \
 	EXPORT CUresult symbol TD_PARAMS_##symbol                                                  \
 	{                                                                                          \
@@ -360,7 +371,7 @@ static __attribute__((noinline, cold)) void meter(struct td_marker *marker, void
 		CUresult r;                                                                        \
 		if (!READY(symbol))                                                                \
 			return CUDA_ERROR_NOT_FOUND;                                               \
-		/* The process does not move between the call and the note of it. */               \
+		/* A move to another GPU must not come between the call and its record. */         \
 		td_rehome_begin();                                                                 \
 		r = td_real.symbol TD_ARGS_##symbol;                                               \
 		if (!r && (when))                                                                  \
