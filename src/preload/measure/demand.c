@@ -1,20 +1,23 @@
-/* See demand.h. */
+/* The arithmetic of the meter; see demand.h. */
 #include "preload/measure/demand.h"
 
 #include "base/bounds.h"
 
 #define PPM 1000000u
 
-/* A word of td_solo_learn: nanoseconds, is it exact, dry samples in a row, samples. */
+/*
+ * The bits of a word of td_solo_learn: nanoseconds; whether they are exact; number of TD_SAMPLE_DRY
+ * samples in a row; number of samples.
+ */
 #define NS_BITS     44
 #define NS_MASK     ((1ull << NS_BITS) - 1)
 #define SURE        (1ull << NS_BITS)
 #define DRY_SHIFT   (NS_BITS + 1)
 #define DRY_MASK    63u
-#define DRY_MAX     32u /* after so many, what was exact is no longer trusted */
+#define DRY_MAX     32u /* after so many in a row an exact time is not trusted */
 #define TIMES_SHIFT (DRY_SHIFT + 6)
-#define OUTLIER     3  /* an interval of more times the usual one holds a delay */
-#define FOLLOW      4  /* a sample moves the time by this part of the difference */
+#define OUTLIER     3  /* an interval of more than this times the usual one includes a delay */
+#define FOLLOW      4  /* a sample moves the time by one part in this of the difference */
 #define CREEP       64 /* the same, where the difference may be other programs' time */
 /* The events of a sample take about this long, so a sample is due after a thousand times that. */
 #define SAMPLE_NS 4000u
@@ -31,9 +34,7 @@ struct td_demand td_demand_of(uint64_t blocks, uint32_t blocks_per_sm, uint32_t 
 	rest = blocks % room;
 	if (!waves)
 		demand.core_ppm = (uint32_t)(rest * PPM / room);
-	/*
-	 * All SMs have a block in each full wave. The blocks of the last one are dealt out evenly.
-	 */
+	/* In each full wave all SMs have a block. The blocks of the last wave are spread evenly. */
 	if (rest && rest < sms)
 		demand.active_ppm = (uint32_t)((double)PPM * ((double)waves + (double)rest / sms) /
 					       (double)(waves + 1));
@@ -94,7 +95,7 @@ static uint64_t pack(const struct learnt *learnt)
 	       (uint64_t)learnt->dry << DRY_SHIFT | (uint64_t)learnt->times << TIMES_SHIFT;
 }
 
-/* Moves towards the sample by a part of the difference. */
+/* Moves the time towards the sample by one part in FOLLOW of the difference. */
 static uint64_t follow(uint64_t ns, uint64_t sample_ns)
 {
 	return sample_ns > ns ? ns + (sample_ns - ns) / FOLLOW : ns - (ns - sample_ns) / FOLLOW;
@@ -109,9 +110,9 @@ static void learn_exact(struct learnt *learnt, uint64_t sample_ns)
 }
 
 /*
- * The shortest interval counts, as the first may hold what is done once. One from which a gap was
- * taken counts while there is no other: a thread that lost its processor behind the launch takes a
- * part of the kernel for the gap. Meanwhile `dry` says that the time is of such a one.
+ * The shortest interval counts, since the first may include work that is done only once. A dry
+ * interval counts only while there is no other: if the thread lost its processor after the launch,
+ * part of the kernel is taken for the gap. `dry` notes that the time comes from such an interval.
  */
 static void learn_first(struct learnt *learnt, uint64_t sample_ns, enum td_sample_kind kind)
 {
@@ -127,7 +128,7 @@ static void learn_first(struct learnt *learnt, uint64_t sample_ns, enum td_sampl
 	learnt->sure |= kind == TD_SAMPLE_EXACT;
 }
 
-/* An exact time is kept until many samples in a row were not. */
+/* An exact time is kept until DRY_MAX samples in a row were not exact. */
 static void learn_dry(struct learnt *learnt, uint64_t sample_ns)
 {
 	if (!learnt->sure) {
@@ -142,8 +143,8 @@ static void learn_dry(struct learnt *learnt, uint64_t sample_ns)
 }
 
 /*
- * A kind that was once seen alone is not longer because others are there now. One that never was
- * is at most as long as its shortest interval.
+ * A kind that was once measured without other programs does not get longer because of them. One
+ * that never was takes at most its shortest interval.
  */
 static void learn_shared(struct learnt *learnt, uint64_t sample_ns)
 {

@@ -20,49 +20,55 @@
 #include <stdint.h>
 
 struct td_shape {
-	const void *function;       /* a kernel's or function's handle, or an executable graph */
-	uint32_t grid[3], block[3]; /* zeros: a graph, whose kernels are not told */
-	uint32_t shared_bytes;      /* dynamic */
+	const void *function;       /* handle of a kernel or function, or of an executable graph */
+	uint32_t grid[3], block[3]; /* zeros: a graph, whose kernels are not known */
+	uint32_t shared_bytes;      /* dynamic shared memory */
 };
 
 struct td_demand {
 	uint32_t active_ppm, core_ppm; /* at most 1000000 each */
 };
 
-/* blocks_per_sm 0: not known; then the kernel counts as one that fills the GPU. */
+/*
+ * Returns the demand of a kernel. blocks_per_sm: from the occupancy; 0: not known, and the kernel
+ * counts as one that fills the GPU.
+ */
 struct td_demand td_demand_of(uint64_t blocks, uint32_t blocks_per_sm, uint32_t sms);
 
-/* Saturates. */
+/* Returns the number of blocks; saturates at UINT64_MAX. */
 uint64_t td_shape_blocks(const struct td_shape *shape);
 
-/* Names a kind of launch in a context. Never 0 or TD_KEY_BUSY. */
+/* Returns a hash that identifies a kind of launch in a context. It is never 0 or TD_KEY_BUSY. */
 #define TD_KEY_BUSY 1u
 uint64_t td_shape_key(const void *context, const struct td_shape *shape);
 
-/* How sure a sample is. */
+/* Says how precisely a sample measures the kernel. */
 enum td_sample_kind {
-	TD_SAMPLE_EXACT,  /* the kernel took that long */
-	TD_SAMPLE_DRY,    /* the stream had run dry; the gap is subtracted as far as it is known */
-	TD_SAMPLE_SHARED, /* it may hold the time of other programs */
+	TD_SAMPLE_EXACT,  /* the kernel took exactly that long */
+	TD_SAMPLE_DRY,    /* the stream was idle; the gap is subtracted as far as known */
+	TD_SAMPLE_SHARED, /* may include other programs' time */
 };
 
-/* A kind's time alone as learnt so far, in one word; 0: nothing yet. */
+/*
+ * Adds a sample to the time that a kind takes without other programs. Returns the new state, packed
+ * into one word; 0: nothing learnt yet.
+ */
 uint64_t td_solo_learn(uint64_t solo, uint64_t sample_ns, enum td_sample_kind kind);
 uint64_t td_solo_ns(uint64_t solo);
 /*
- * There were TD_SOLO_FIRST intervals. Until then the shortest counts, as the first may hold what
- * is done once; a dry one only where all are.
+ * The time counts as known after this many samples. Until then the shortest counts, since the first
+ * may include work that is done only once.
  */
 #define TD_SOLO_FIRST 4u
 bool td_solo_is_known(uint64_t solo);
-/* An interval of a kind whose time is known, without a delay that is none of the kernel's. */
+/* Limits an interval of a kind whose time is known: a delay that is not the kernel's is cut off. */
 uint64_t td_solo_clip(uint64_t solo, uint64_t sample_ns);
 
 /*
- * Which part of the launches of a kind is timed, if they take solo_ns each, out of 2^32: so few
- * that the events cost a few thousandths of the time at most. UINT32_MAX: all of them. They are
- * drawn by chance, so that they do not fall into step with the program.
+ * Returns the share of launches to time, of 2^32, for a kind that takes solo_ns. It is so small
+ * that the events cost at most a few thousandths of the time. UINT32_MAX: all. Launches are drawn
+ * at random, so that they do not fall into step with the program.
  */
 uint32_t td_sample_chance(uint64_t solo_ns);
-/* The next number by which they are drawn. Not 0 for a state that is not 0. */
+/* Returns the next random number for that. It is not 0 if the state is not 0. */
 uint64_t td_sample_draw(uint64_t state);

@@ -11,19 +11,19 @@
 #define VOTES_MAX 8
 #define SMOOTHING 8
 
-#define RUN_NEW   3   /* regular intervals in a row of a mark to be */
-#define RUN_KNOWN 1   /* of one that was the mark before */
-#define MISSES    2   /* irregular ones in a row: the mark is of other work than what goes on */
-#define LONGEST   4   /* times the usual: an interval beyond is not one step */
-#define COUNTED   64  /* times the usual: the most that an irregular interval counts for */
-#define HALVED    256 /* intervals after which the old ones count half */
+#define RUN_NEW   3   /* regular intervals in a row that make a new mark */
+#define RUN_KNOWN 1   /* the same for one that was the mark before */
+#define MISSES    2   /* irregular intervals in a row after which the mark is given up */
+#define LONGEST   4   /* an interval of more than this times the usual one is not a step */
+#define COUNTED   64  /* an irregular interval counts at most this times the usual one */
+#define HALVED    256 /* number of intervals after which older ones count half */
 
-#define ALIKE_PPM    750000 /* of the signatures of both sets are in each */
-#define COVERED_PPM  600000 /* of the time, by regular intervals of a mark to be */
-#define SCORE_PPM    300000 /* what it has to reach by all of the below */
-#define MARGIN_PPM   100000 /* by which another mark has to be better */
-#define DOUBLING_PPM 20000  /* what twice the period has to be better by */
-#define ALONE_PPM    500000 /* what one with nothing else in its intervals has to be better by */
+#define ALIKE_PPM    750000 /* share of signatures that two similar sets have in common */
+#define COVERED_PPM  600000 /* share of time that a new mark's regular intervals must cover */
+#define SCORE_PPM    300000 /* least score of a mark, from all of the following */
+#define MARGIN_PPM   100000 /* by how much another mark must be better to replace it */
+#define DOUBLING_PPM 20000  /* subtracted from the score for each doubling of the period */
+#define ALONE_PPM    500000 /* the same if no other signature is in its intervals */
 #define FOLD         2654435761u
 
 static uint16_t *bucket_of(struct td_period *period, uint32_t signature)
@@ -109,10 +109,7 @@ static struct td_period_mark *add_mark(
 
 /* -- intervals -- */
 
-/*
- * Gathers the signatures that occurred since the mark's last occurrence, and the mark. Returns how
- * many.
- */
+/* Gathers the mark and all signatures that occurred since its last occurrence. Returns how many. */
 static uint32_t gather(
 	struct td_period *period, const struct td_period_mark *mark, uint64_t set[WORDS])
 {
@@ -150,7 +147,7 @@ static void count_interval(struct td_period_mark *mark, uint64_t ns, bool regula
 	mark->run = regular ? (uint8_t)(mark->run + (mark->run < UINT8_MAX)) : 0;
 	mark->misses = regular ? 0 : (uint8_t)(mark->misses + (mark->misses < UINT8_MAX));
 	if (!mark->votes)
-		return; /* the first: whatever went before it may have been anything */
+		return; /* the first occurrence: there is no interval before it */
 	mark->total_ns += ns < most_ns ? ns : most_ns;
 	mark->regular_ns += regular ? ns : 0;
 	if (++mark->intervals < HALVED)
@@ -172,8 +169,8 @@ static void learn(struct td_period_mark *mark, uint64_t ns, uint64_t events)
 }
 
 /*
- * An interval of the mark ends now. Is it like most of those before? A lasting change outvotes the
- * old pattern after a while.
+ * An interval of the mark ends. Is it similar to most earlier ones? After a lasting change the new
+ * pattern becomes the usual one.
  */
 static bool is_interval_regular(
 	struct td_period *period, struct td_period_mark *mark, uint64_t now_ns)
@@ -190,7 +187,7 @@ static bool is_interval_regular(
 		learn(mark, ns, events);
 		mark->alone = n == 1;
 	} else if (mark->votes && --mark->votes) {
-		/* the usual stays usual */
+		/* The usual set has lost all its votes, so this one replaces it. */
 	} else {
 		memcpy(mark->set, set, sizeof(set));
 		mark->mean_ns = ns;

@@ -38,20 +38,21 @@
 
 struct td_period_mark {
 	uint32_t signature;
-	uint16_t newer, older; /* by last occurrence; index + 1, 0: none */
-	uint16_t chain;        /* next of the same hash */
-	uint8_t votes;         /* for the usual set; 0: there is none */
-	uint8_t run, misses;   /* regular intervals in a row; irregular ones */
+	uint16_t newer, older; /* list in the order of last occurrence; index + 1, 0: none */
+	uint16_t chain;        /* next mark with the same hash */
+	uint8_t votes;         /* how firmly `set` is the usual set; 0: there is none */
+	uint8_t run, misses;   /* regular intervals in a row; irregular ones in a row */
 	bool known;            /* has been the mark before */
-	bool alone;            /* nothing else occurs between its occurrences */
+	bool alone;            /* no other signature occurs between its occurrences */
 	uint64_t last_ns;
-	uint64_t began_ns, began_event;              /* the interval under way */
-	uint64_t mean_ns, deviation_ns, mean_events; /* of regular intervals */
-	uint64_t regular_ns,
-		total_ns; /* over the intervals since it was found, halved now and then */
+	uint64_t began_ns, began_event;              /* begin of the current interval */
+	uint64_t mean_ns, deviation_ns, mean_events; /* over regular intervals */
+	uint64_t regular_ns, total_ns;               /* over all intervals, halved now and then */
 	uint32_t intervals;
-	uint32_t regular_ppm;                    /* of the last intervals */
-	uint64_t set[TD_PERIOD_SIGNATURES / 64]; /* the usual one, by index */
+	/* share of regular ones among the last intervals */
+	uint32_t regular_ppm;
+	/* the usual set of signatures, one bit per index */
+	uint64_t set[TD_PERIOD_SIGNATURES / 64];
 };
 
 /* Zeroed: nothing seen. */
@@ -59,20 +60,20 @@ struct td_period {
 	struct td_period_mark marks[TD_PERIOD_SIGNATURES];
 	uint16_t buckets[2 * TD_PERIOD_SIGNATURES];
 	uint16_t count, newest, oldest;
-	uint16_t mark; /* index + 1 of the step's; 0: no period is known */
+	uint16_t mark; /* index + 1 of the mark of the steps; 0: no period known */
 	uint64_t events;
 };
 
 enum td_period_verdict {
 	TD_PERIOD_NOTHING,
 	TD_PERIOD_STEP,  /* a step has ended here */
-	TD_PERIOD_BREAK, /* a step begins here; what ended was none */
+	TD_PERIOD_BREAK, /* a step begins here, but no step has ended */
 };
 
 struct td_period_step {
-	uint64_t step_ns;  /* STEP: its time */
-	uint32_t unit;     /* of the mark; not 0 */
-	uint32_t sure_ppm; /* regular intervals among the last ones */
+	uint64_t step_ns;  /* STEP: duration of the step */
+	uint32_t unit;     /* identifies the mark; not 0 */
+	uint32_t sure_ppm; /* share of regular ones among the last intervals */
 };
 
 /*

@@ -1,4 +1,7 @@
-/* See service.h. Never blocks, and calls nothing but mmap outside of the two clocks' reads. */
+/*
+ * Counts a service's requests; see service.h. It never blocks, and its only system calls are mmap
+ * and clocks.
+ */
 #include "preload/measure/service.h"
 
 #include <errno.h>
@@ -27,9 +30,9 @@ static struct td_lock lock = TD_LOCK_INIT(TD_RANK_STEPS);
 /* Guarded by lock. */
 static struct td_service_told told;
 static bool declared, changed;
-static struct td_service_page *replaced; /* the page before the present one; NULL: none */
+static struct td_service_page *replaced; /* the page before the current one; NULL: none */
 
-/* NULL: there is nothing to count into. */
+/* NULL: there is no page to count into. */
 static struct td_service_page *_Atomic page;
 
 static void *map_page(int fd)
@@ -41,7 +44,7 @@ static void *map_page(int fd)
 	return mapped == MAP_FAILED ? NULL : mapped;
 }
 
-/* Copies what was counted so far. An addition in between is lost, which moves no figure. */
+/* Copies the counters. An addition in between may be lost, which is too little to matter. */
 static void carry_over(struct td_service_page *to, const struct td_service_page *from)
 {
 	atomic_store(&to->arrived, atomic_load(&from->arrived));
@@ -57,7 +60,7 @@ static void put_layers(struct td_service_page *to, const uint32_t counts[TD_LAYE
 		atomic_store_explicit(&to->layers[i], counts[i], memory_order_relaxed);
 }
 
-/* The first page begins with what the environment says of the network. */
+/* The first page begins with what the environment says about the network. */
 static void replace_page(struct td_service_page *mapped)
 {
 	struct td_service_page *before = atomic_load(&page);
@@ -114,7 +117,10 @@ void td_service_forked(void)
 	changed = declared;
 }
 
-/* lock is held. Before the daemon has given a page the process counts into one of its own. */
+/*
+ * Until the daemon has given a page, the process counts into a private one. The caller holds the
+ * lock.
+ */
 static int need_page(void)
 {
 	struct td_service_page *mapped;
@@ -128,7 +134,10 @@ static int need_page(void)
 	return 0;
 }
 
-/* 0: declared. -EINVAL: no name, or one of more than 63 bytes. -ENOMEM: nothing can be counted. */
+/*
+ * Returns 0; -EINVAL if the name is empty or has more than 63 bytes; -ENOMEM if there is no page to
+ * count into.
+ */
 int tandem_service(const char *name, uint64_t objective_ns, uint32_t batch_max)
 {
 	int r;

@@ -12,21 +12,21 @@
 
 struct td_service_told {
 	char name[64];
-	uint64_t objective_ns; /* for the 99th percentile; 0: none */
-	uint32_t batch_max;    /* 0: not known */
+	uint64_t objective_ns; /* objective for the 99th percentile; 0: none */
+	uint32_t batch_max;    /* largest batch; 0: not known */
 };
 
 /*
- * The agent's: the daemon's meter file is here. Counts so far go with it. Where the file has no
- * service page, or memory is short, counting goes on where it was.
+ * Agent: maps the service page of the daemon's meter file and copies the counters there. If the
+ * file has no such page, or mmap fails, counting goes on in the current page.
  */
 void td_service_map(int meter_fd);
 
-/* The agent's: has the program declared a service since the last look that said so? */
+/* Agent: returns true once for each declaration of a service, with *ret. */
 bool td_service_take(struct td_service_told *ret);
 
-/* A new daemon knows nothing: the next look says it again. */
+/* Agent: a new daemon must be told again, so the next td_service_take returns true. */
 void td_service_again(void);
 
-/* The parent's page is not ours to write. */
+/* Called in a forked child, which must not write to the parent's page. */
 void td_service_forked(void);

@@ -1,4 +1,4 @@
-/* See spans.h. */
+/* A few disjoint spans of time; see spans.h. */
 #include "preload/measure/spans.h"
 
 #include <string.h>

@@ -1,11 +1,14 @@
-/* Spans of time that are accounted for, so that none is twice: of the latest ones, a few. Pure. */
+/*
+ * Spans of GPU time that are already accounted for, so that no time counts twice. Only the latest
+ * few are kept. Pure.
+ */
 #pragma once
 
 #include <stdint.h>
 
 #define TD_SPANS 16
 
-/* Zeroed: none. In order, apart. */
+/* Spans in order of time, disjoint. Zeroed: none. */
 struct td_spans {
 	uint64_t from[TD_SPANS], to[TD_SPANS];
 	uint32_t count;

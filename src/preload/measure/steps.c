@@ -14,17 +14,18 @@
 
 #define SURE_PPM 1000000u
 #define RECENT   15
-/* The agent is not woken more often; steps shorter than that are told of together. */
+/* The agent is woken at most this often. Shorter steps are reported together. */
 #define WAKE_EVERY_NS (2 * TD_NS_PER_MS)
 
 static struct td_lock lock = TD_LOCK_INIT(TD_RANK_STEPS);
 
-/* The lock guards all of it. */
+/* All of it is guarded by the lock. */
 static struct {
 	struct td_period period;
-	bool told;                  /* by the program */
-	struct td_steps steps;      /* but for the median */
-	uint64_t recent_ns[RECENT]; /* of the same unit, the oldest are replaced */
+	bool told;             /* the program tells its steps by tandem_step() */
+	struct td_steps steps; /* without the median */
+	/* times of the last steps of the same unit; the oldest is replaced */
+	uint64_t recent_ns[RECENT];
 	uint32_t recent_count;
 	uint64_t untaken_ns, woken_ns;
 	uint32_t untaken;
@@ -32,13 +33,13 @@ static struct {
 } self;
 
 /*
- * For each GPU: the memory since the present step began, and in the last step. A change at the very
+ * For each GPU: memory use since the current step began, and in the last step. A change at the very
  * end of a step may count in either.
  */
 static struct {
-	_Atomic uint64_t backend_bytes, outside_bytes; /* now */
+	_Atomic uint64_t backend_bytes, outside_bytes; /* current use */
 	_Atomic uint64_t peak_bytes, least_bytes, last_peak_bytes, last_least_bytes;
-	_Atomic uint64_t most_bytes; /* ever */
+	_Atomic uint64_t most_bytes; /* the most ever */
 	_Atomic bool by_allocator, changed;
 } memory[TD_SLOT_MAX];
 
@@ -121,7 +122,7 @@ bool td_steps_memory_is_new(unsigned slot)
 	return atomic_load(&memory[slot].changed) && atomic_exchange(&memory[slot].changed, false);
 }
 
-/* known: it is known when the step that ends had begun. */
+/* known: the beginning of the step that ends is known. */
 static void end_step_memory(bool known)
 {
 	for (unsigned slot = 0; slot < TD_SLOT_MAX; slot++) {
@@ -134,7 +135,7 @@ static void end_step_memory(bool known)
 	}
 }
 
-/* step_ns 0: it ended, but nobody knows when it had begun. */
+/* Ends a step. step_ns 0: its beginning, and so its duration, is not known. */
 static void end_step(uint64_t step_ns, uint64_t now_ns)
 {
 	self.steps.count++;

@@ -8,29 +8,30 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The signature of a call: which call it is, without its sizes. */
-#define TD_STEPS_FUNCTION 0x80000000u /* and a hash of the kernel's handle */
+/* A signature identifies a call without its sizes. This bit is set for kernels. */
+#define TD_STEPS_FUNCTION 0x80000000u /* the other bits are a hash of the kernel's handle */
 
 struct td_steps {
-	uint64_t count;   /* that have ended */
-	uint64_t step_ns; /* the last one, or the mean of those since the last look; 0: not known */
-	uint64_t began_ns;  /* the present one */
-	uint64_t median_ns; /* of the last ones; 0: not known */
-	uint32_t unit; /* times of the same unit can be compared; 0: the program tells its steps */
+	uint64_t count; /* steps that have ended */
+	/* the last step, or the mean of those since td_steps_take; 0: not known */
+	uint64_t step_ns;
+	uint64_t began_ns;  /* when the current step began */
+	uint64_t median_ns; /* median of the last steps; 0: not known */
+	uint32_t unit;      /* times of one unit can be compared; 0: the program tells its steps */
 	/* Share of the last intervals that was regular; 1000000 for told steps. */
 	uint32_t sure_ppm;
 };
 
 /*
  * Records a call of the program, only while the gate word has TD_WORD_STEPS. Any thread may call
- * it. It never waits: a call that meets another thread's is left out.
+ * it. It never waits: if another thread is in it, the call is not recorded.
  */
 void td_steps_call(uint32_t signature);
 
-/* The agent's: have steps ended since the last look that said so? */
+/* Agent: returns true if steps have ended since it last returned true. */
 bool td_steps_take(struct td_steps *ret);
 
-/* A new daemon knows nothing: the next look says all. */
+/* Agent: a new daemon must be told everything again. */
 void td_steps_again(void);
 
 /*
@@ -39,7 +40,7 @@ void td_steps_again(void);
  */
 struct td_step_memory {
 	uint64_t peak_bytes, least_bytes; /* the most and the least in use */
-	bool by_allocator; /* the program's allocator says so; else by what it has allocated */
+	bool by_allocator; /* told by the program's allocator; otherwise counted by allocations */
 };
 
 /*
@@ -48,13 +49,13 @@ struct td_step_memory {
  */
 void td_steps_memory(unsigned slot, uint64_t bytes);
 void td_steps_outside(unsigned slot, uint64_t bytes);
-/* The most that it ever had of both. */
+/* Returns the most memory that the slot ever had, backend and outside together. */
 uint64_t td_steps_most(unsigned slot);
 
-/* An allocator knows what of that is in use: the most and the least since it said so last. */
+/* An allocator tells how much of that was in use: the most and the least since its last call. */
 void td_steps_used(unsigned slot, uint64_t peak_bytes, uint64_t least_bytes);
 
-/* The agent's: has it changed since the last look that said so? */
+/* Agent: returns true if the figures have changed since it last returned true. */
 bool td_steps_memory_is_new(unsigned slot);
 
 void td_steps_get_memory(unsigned slot, struct td_step_memory *ret);
