@@ -1,9 +1,8 @@
 /*
- * Moves the program to another GPU: what cannot be moved, the twins, memory, the switch. See
- * move.h, agent/moves.h for the stages and rehome.h for the twins.
- *
- * Until the switch a failure leaves all as it was: memory that was made on the target is given
- * back, and twins stay for the next time. After it nothing can fail.
+ * Moves the program to another GPU: checks, twins, memory, the switch. See move.h; agent/moves.h
+ * has the stages and rehome.h the twins. If anything fails before the switch, the program is
+ * unchanged: memory on the target is freed, and twins stay for the next attempt. After the switch
+ * nothing can fail.
  */
 #include "preload/move/move.h"
 
@@ -23,17 +22,17 @@
 #include "preload/rehome/rehome.h"
 #include "preload/swap/swap.h"
 
-/* So long calls that make or end an object may take; they wait for nothing but the driver. */
+/* Calls that make or end objects get this long to finish. They wait only for the driver. */
 #define CLOSE_NS (500 * TD_NS_PER_MS)
 
-/* The last preparation: the agent's, and its thread's. */
+/* The last preparation. Used by the agent and by the thread that prepares. */
 static struct {
 	CUdevice home;
 	CUcontext context;
 	unsigned slot, from;
-	CUstream stream; /* of the context, for copies */
+	CUstream stream; /* a stream in that context, for copies */
 } next;
-static void *_Atomic prepared; /* next.context, for the other of the two */
+static void *_Atomic prepared; /* next.context, published for the other of these two threads */
 
 /* -- reasons -- */
 
@@ -56,8 +55,8 @@ static const struct {
 };
 
 /*
- * The context that the program lives in and its GPU. Twins of it on other GPUs do not count. *ret
- * is that context, if there is one.
+ * Finds the context that the program works in (*ret) and its GPU. Its twins on other GPUs do not
+ * count. Returns reasons not to move.
  */
 static uint64_t find_context(const void *twin, struct td_context *ret, struct td_gpu_info *ret_gpu)
 {
@@ -80,7 +79,7 @@ static uint64_t find_context(const void *twin, struct td_context *ret, struct td
 	return reasons;
 }
 
-/* twin: what was prepared; NULL: nothing. */
+/* Returns the reasons not to move. twin: the prepared context; NULL: none. */
 static uint64_t reasons_of(const void *twin, struct td_context *ret, struct td_gpu_info *ret_gpu)
 {
 	uint64_t reasons = td_rehome_reasons();
@@ -109,7 +108,7 @@ static uint64_t reasons_now(void)
 	struct td_gpu_info gpu;
 	struct td_context context;
 
-	/* It has no GPU yet. */
+	/* The program does not use a GPU yet, so nothing prevents a move. */
 	if (!td_context_gpu_count())
 		return 0;
 	return reasons_of(atomic_load(&prepared), &context, &gpu);
@@ -131,7 +130,7 @@ static CUdevice find_device(const uint8_t uuid[16])
 	return -1;
 }
 
-/* Code is kept for the chip that it was made for, and programs remember what theirs can do. */
+/* Code is compiled for one kind of chip, and programs remember the features of theirs. */
 static bool is_same_chip(CUdevice a, CUdevice b)
 {
 	static const int attributes[] = {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
@@ -151,7 +150,7 @@ static bool is_same_chip(CUdevice a, CUdevice b)
 	       !strncmp(name, other, sizeof(name));
 }
 
-/* The twin's context is current. */
+/* Makes the twins. The twin's context is current. */
 static bool make_twins(CUdevice home, CUcontext twin)
 {
 	int slot;
@@ -213,7 +212,10 @@ static bool prepare(const uint8_t gpu[16], unsigned *ret_slot, uint64_t *ret_rea
 
 /* -- the move -- */
 
-/* The twin's context is current. 0: done; else the reasons why all is as it was. */
+/*
+ * Returns 0 on success, otherwise the reasons, with the program unchanged. The twin's context is
+ * current.
+ */
 static uint64_t move(const struct td_context *context, uint64_t limit_bytes, uint64_t *ret_bytes)
 {
 	const struct td_rehome_places places = {.from = context->handle,
@@ -223,7 +225,7 @@ static uint64_t move(const struct td_context *context, uint64_t limit_bytes, uin
 	struct td_memory_stats stats;
 	int r;
 
-	/* Objects that were made since it was prepared. */
+	/* Twins of objects that were made after the preparation. */
 	if (td_rehome_make_all(next.home))
 		return TD_UNMOVABLE(NO_CONTEXT);
 	td_swap_trim(next.from, false);
