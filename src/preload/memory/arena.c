@@ -1,4 +1,4 @@
-/* See arena.h. */
+/* Allocates pinned host memory; see arena.h. */
 #include "preload/memory/arena.h"
 
 #include <stdatomic.h>
@@ -14,7 +14,7 @@
 
 uint64_t td_arena_limit(void)
 {
-	static _Atomic uint64_t known; /* one more; 0: not yet */
+	static _Atomic uint64_t known; /* the limit plus 1; 0: not read yet */
 	uint64_t limit = atomic_load_explicit(&known, memory_order_relaxed), whole;
 
 	if (limit)
@@ -35,7 +35,10 @@ void *td_arena_new(uint64_t bytes)
 	arena = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (arena == MAP_FAILED)
 		return NULL;
-	/* A parent that forks must not find its bytes elsewhere than where the GPU writes them. */
+	/*
+	 * After a fork, copy-on-write must not give the parent other pages than those that the GPU
+	 * writes.
+	 */
 	(void)madvise(arena, bytes, MADV_DONTFORK);
 	if (!td_real.cuMemHostRegister_v2 || td_real.cuMemHostRegister_v2(arena, bytes, PORTABLE)) {
 		(void)munmap(arena, bytes);
@@ -48,7 +51,7 @@ void td_arena_free(void *arena, uint64_t bytes)
 {
 	if (!arena)
 		return;
-	/* It may have gone with its context. */
+	/* Fails harmlessly if the pinning ended with its context. */
 	(void)td_real.cuMemHostUnregister(arena);
 	(void)munmap(arena, bytes);
 }

@@ -1,4 +1,4 @@
-/* See chunk.h. */
+/* Maps, copies and unmaps chunks; see chunk.h. */
 #include "preload/memory/chunk.h"
 
 #include <stddef.h>
@@ -11,16 +11,16 @@
 #define POSIX_FD          1 /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
 
 #define DEVICES_MAX 64
-/* For each device: which others reach its memory. */
+/* For each device, a bit for each other device that may access its memory. */
 static _Atomic uint64_t peers_of[DEVICES_MAX];
 
 /*
- * The kinds of handles by which chunks can be passed to other processes. 0 where a driver or a
- * container refuses to make memory with them, or for RDMA.
+ * The handle types with which chunks are created, so that they can be passed to other processes. 0
+ * if the driver or the container refuses to create such memory, or together with RDMA.
  */
 static _Atomic int handle_types = POSIX_FD;
 
-/* Mapped memory can be registered for RDMA only if it was made for that. */
+/* Should memory be created for RDMA? Only such memory can be registered for it later. */
 static bool is_for_rdma(CUdevice device)
 {
 	int capable = 0;
@@ -39,7 +39,7 @@ static CUmemAllocationProp on_device(CUdevice device)
 		.allocFlags.gpuDirectRDMACapable = handle_types && is_for_rdma(device)};
 }
 
-/* The host memory that is nearest to the device. */
+/* Returns properties for host memory on the NUMA node nearest to the device. */
 static CUmemAllocationProp on_host(CUdevice device)
 {
 	int node = 0;
@@ -137,7 +137,7 @@ int td_chunk_map(struct td_chunk *chunk, CUdevice device)
 	CUmemAllocationProp prop = on_device(device);
 	int r = map(chunk, device, &prop);
 
-	/* Refused for what was asked for? Then nobody asks again. */
+	/* Was it refused because of these properties? Then they are not tried again. */
 	if (r && r != CUDA_ERROR_OUT_OF_MEMORY && prop.requestedHandleTypes) {
 		prop.requestedHandleTypes = 0;
 		prop.allocFlags.gpuDirectRDMACapable = 0;
@@ -212,7 +212,10 @@ int td_chunk_from_arena(const struct td_chunk *chunk, CUstream stream)
 	return td_true->cuMemcpyHtoDAsync_v2(chunk->address, chunk->arena, chunk->bytes, stream);
 }
 
-/* 0, or a CUresult with nothing mapped. The handle is in *ret. */
+/*
+ * Maps new memory for an exchange. Returns 0, or a CUresult with nothing mapped. The handle is in
+ * *ret.
+ */
 static int map_beside(const struct td_chunk *chunk, CUdevice device, struct td_exchange *ret)
 {
 	const CUmemAllocationProp prop = on_host(device);
@@ -282,12 +285,12 @@ int td_chunk_end_exchange(
 		other = chunk->handle;
 		chunk->handle = exchange->handle;
 	} else {
-		/* The old memory was mapped here a moment ago and still exists. */
+		/* The old memory still exists, and was mapped here a moment ago. */
 		(void)td_chunk_tie(chunk, device);
 	}
 	(void)td_true->cuMemRelease(other);
 	set_hosted(chunk, exchange->to_host == !r);
-	/* It would be pinned for nothing. */
+	/* The arena is not needed, and would stay pinned for nothing. */
 	if (chunk->hosted)
 		td_chunk_drop_arena(chunk);
 	return r;

@@ -1,14 +1,15 @@
 /*
- * One chunk of a swapped allocation: a fixed range of addresses and what is behind it. Driver calls
- * only; who may move what when is swap.c's and swap_move.c's. Results are CUresult.
+ * One chunk of a swapped allocation: a fixed range of addresses and the memory behind it. This file
+ * only makes driver calls; swap.c and swap_move.c decide which thread may move which chunk when.
+ * Functions return a CUresult. A chunk is in one of these places:
  *
- *   FRESH   nothing: never written
- *   DEVICE  memory of the device
- *   ARENA   nothing; the bytes are in a pinned buffer
- *   HOST    memory of the host, mapped: the device reaches it across the link (AntMan's universal
- *     memory). Not every driver has it.
- *   BETWEEN mapped as it was, and being copied to where it is to be: whoever has put it there knows
- *     both
+ *   FRESH    nothing is mapped: the program has never written to it
+ *   DEVICE   device memory is mapped
+ *   ARENA    nothing is mapped; the bytes are in a pinned buffer
+ *   HOST     host memory is mapped, which the device accesses across PCIe or NVLink (AntMan's
+ *            universal memory). Not every driver can do so.
+ *   BETWEEN  the mapping is as before, and a copy to another place is in progress; the batch that
+ *            started it knows both places
  */
 #pragma once
 
@@ -28,62 +29,63 @@ enum td_place {
 struct td_chunk {
 	enum td_place place;
 	uint64_t address, bytes;
-	CUmemGenericAllocationHandle handle; /* DEVICE and HOST */
+	CUmemGenericAllocationHandle handle; /* valid in DEVICE and HOST */
 	/*
-	 * the memory is there, the bytes are in it, but the driver could not map it: td_chunk_tie
+	 * The memory exists and has the bytes, but the driver could not map it; td_chunk_tie tries
+	 * again.
 	 */
 	bool loose;
-	void *arena; /* kept for the next time once it exists */
-	bool hosted; /* what is mapped for it, or is to be, is memory of the host */
+	void *arena; /* once allocated, it is kept for the next time */
+	bool hosted; /* host memory is mapped for it, or is going to be */
 	/*
-	 * that or an arena is in what the process has of the host's memory (host.h): once, as of
-	 * two one is about to go
+	 * Host memory for this chunk is charged to the process (host.h): once, even while it has
+	 * both a mapping and an arena.
 	 */
 	bool charged;
 	/*
-	 * DEVICE: came there with no bytes of its own, as of this closing of the gate
-	 * (td_plans_closings + 1)
+	 * In DEVICE: the chunk was allocated during this closing of the gate (td_plans_closings +
+	 * 1), so it has no contents yet.
 	 */
 	uint64_t blank;
 };
 
-/* The smallest chunk that the device's driver maps, in bytes. */
+/* Returns the smallest chunk that the device's driver maps, in bytes. */
 uint64_t td_chunk_granularity(CUdevice device);
 
 /*
- * Memory behind a chunk that has none. Its content is undefined; the place is the caller's to
- * change.
+ * Maps device memory behind a chunk that has none. Its contents are undefined. The caller sets the
+ * place.
  */
 int td_chunk_map(struct td_chunk *chunk, CUdevice device);
 /*
- * The same with host memory. CUDA_ERROR_NOT_SUPPORTED where the driver has none;
- * CUDA_ERROR_OUT_OF_MEMORY also where the process may have no more.
+ * The same with host memory. CUDA_ERROR_NOT_SUPPORTED: the driver cannot. CUDA_ERROR_OUT_OF_MEMORY:
+ * also if the process's limit is reached.
  */
 int td_chunk_map_host(struct td_chunk *chunk, CUdevice device);
 void td_chunk_unmap(struct td_chunk *chunk);
 
 /*
- * td_chunk_charge takes the host memory that the chunk would need on the host from the process's
- * part; false: there is not so much. Arenas and maps of host memory do so by themselves.
- * td_chunk_discharge gives it back, if the chunk has no memory on the host.
+ * td_chunk_charge charges the host memory that the chunk would need on the host; false: the limit
+ * does not allow it. Arenas and mappings of host memory do so themselves. td_chunk_discharge undoes
+ * it, if the chunk has no memory on the host.
  */
 bool td_chunk_charge(struct td_chunk *chunk);
 void td_chunk_discharge(struct td_chunk *chunk);
 
 /*
- * Memory of `device` is to be (or not) within reach of `peer`, from the next mapping on; and a bit
- * for each that it is in reach of.
+ * td_chunk_peer sets whether `peer` may access memory of `device`, for all later mappings.
+ * td_chunk_peers returns a bit for each device that may.
  */
 uint64_t td_chunk_peers(CUdevice device);
 void td_chunk_peer(CUdevice device, CUdevice peer, bool open);
-/* The same for what is mapped already. */
+/* The same for a chunk that is mapped already. */
 int td_chunk_open(const struct td_chunk *chunk, CUdevice peer, bool open);
 void td_chunk_forked(void);
 
 /* Can memory of the device be passed to other processes? */
 bool td_chunk_has_handles(void);
 
-/* Start copies on the stream, out of and into what is mapped. */
+/* These start copies on the stream, from and to the mapped memory. */
 int td_chunk_to_arena(struct td_chunk *chunk, CUstream stream);
 int td_chunk_from_arena(const struct td_chunk *chunk, CUstream stream);
 
@@ -109,14 +111,14 @@ int td_chunk_end_exchange(
 	struct td_chunk *chunk, CUdevice device, const struct td_exchange *exchange);
 void td_chunk_drop_exchange(struct td_chunk *chunk, const struct td_exchange *exchange);
 
-/* Maps the memory of a loose chunk where it belongs. */
+/* Maps the memory of a loose chunk at its address. */
 int td_chunk_tie(struct td_chunk *chunk, CUdevice device);
 
-/* Does the driver map memory of the host as it does that of the device? */
+/* Can the driver map host memory in the place of device memory? */
 bool td_chunk_may_be_on_host(CUdevice device);
 
-/* Gives back the pinned buffer of a chunk whose bytes are elsewhere. */
+/* Frees the arena of a chunk whose bytes are elsewhere. */
 void td_chunk_drop_arena(struct td_chunk *chunk);
 
-/* Everything behind it goes, the bytes too. */
+/* Frees all memory behind the chunk, with its bytes. */
 void td_chunk_free(struct td_chunk *chunk);

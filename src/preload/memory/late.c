@@ -1,4 +1,4 @@
-/* See late.h. */
+/* Frees memory later; see late.h. */
 #include "preload/memory/late.h"
 
 #include <stdlib.h>
@@ -19,10 +19,10 @@ struct late {
 	struct td_context context;
 };
 
-/* No driver is called with it. */
+/* No driver call is made under this lock. */
 static struct td_lock lock = TD_LOCK_INIT(TD_RANK_BACKEND);
 static struct late *list; /* guarded by lock */
-/* Changed under the lock; of those that are being given back, too. */
+/* Changed under the lock. Includes entries that are just being freed. */
 static _Atomic uint32_t count;
 static _Atomic bool exiting;
 
@@ -64,7 +64,7 @@ static void lose(const struct late *late)
 	td_agent_backend()->lost(late->address, late->context.handle);
 }
 
-/* With its context current. */
+/* Frees the memory. Its context is current. */
 static void give_back(const struct late *late)
 {
 	(void)td_agent_backend()->release(late->address);
@@ -103,8 +103,8 @@ static void give_back_in_context(const struct late *late)
 }
 
 /*
- * It may wait for a context, so no capture begins until it is in the driver; while one is open it
- * is for later.
+ * Called by the drain thread. It may wait for a context, so no capture begins until the driver has
+ * the call. While a capture is open, nothing is done.
  */
 static void collect(void)
 {

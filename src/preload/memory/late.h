@@ -1,34 +1,35 @@
 /*
- * Memory of the backend that the program has freed, while work may still use it and nothing may be
- * waited for: cuMemFreeAsync never waits, and beside a capture nobody may. The drain thread waits
- * instead; the memory counts until it is freed.
+ * The backend's memory that the program has freed while work may still use it, and where the caller
+ * may not wait: in cuMemFreeAsync, or while a stream captures. The drain thread waits instead. The
+ * memory counts until it is freed. One of these happens first:
  *
- *   freed --the work submitted before is over (drain.h), and nothing captures--> given back, by the
- *     drain thread
- *         --its context has been waited for, by a thread of the program-------> given back, by that
- *           one
- *         --its context has ended---------------------------------------------> lost with it
+ *   the work submitted before has ended (drain.h) and nothing captures: the drain thread frees it
+ *   a thread of the program has waited for its context: that thread frees it
+ *   its context has ended: the memory is lost with it
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* context: the memory's, which lives. False: it cannot be; nothing is noted. */
+/*
+ * Notes that the address is to be freed; `context` is its living context. False: nothing was noted,
+ * because malloc failed.
+ */
 bool td_late_free(uint64_t address, void *context);
-/* Freed already? Costs one load where there is none. */
+/* Has the program freed this address already? Costs one load if nothing is noted. */
 bool td_late_has(uint64_t address);
 
-/*
- * All work of the current context has ended, and nothing captures: what was freed in it is given
- * back.
- */
+/* All work of the current context has ended and nothing captures: frees what was noted for it. */
 void td_late_is_over(const void *context);
 void td_late_context_ended(const void *context);
 
-/* There is no memory: waits a while for what is yet to be given back. True: some was. */
+/*
+ * Called when the device is out of memory: waits a while for noted memory to be freed. True: some
+ * was.
+ */
 bool td_late_await(void);
 
-/* The process ends, and all of it with it: the drain thread leaves the driver alone. */
+/* The process is exiting: the drain thread makes no more driver calls. */
 void td_late_exiting(void);
 void td_late_forked(void);

@@ -1,7 +1,7 @@
 /*
- * Backends plain and managed: the driver's own allocations, with a table beside them. plain never
- * moves; managed is unified memory, brought in and sent home in bulk at hand-over, which is what
- * nvshare leaves to page faults.
+ * The backends plain and managed: the driver's own allocations, with a table of them. plain never
+ * moves memory. managed uses unified memory, and prefetches it in bulk at each hand-over, where
+ * nvshare relies on page faults.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -15,8 +15,8 @@
 #include "preload/link/client.h"
 
 /*
- * cuMemAlloc rounds to 2 MiB or packs small ones; what it really takes is not told, so requests are
- * counted at its alignment.
+ * The driver rounds to 2 MiB or packs small allocations, and does not tell how much it takes. So
+ * requests are counted rounded up to this alignment.
  */
 #define ALIGN 512u
 
@@ -44,8 +44,8 @@ static void count(unsigned slot, uint64_t bytes, bool resident)
 }
 
 /*
- * Where each part of managed memory lies is not known. It counts as one whole, and bytes that are
- * freed are taken off the share of the host first.
+ * The driver does not tell where each part of managed memory is. It counts as one whole, and freed
+ * bytes are first subtracted from the host's share.
  */
 static void uncount(unsigned slot, uint64_t bytes)
 {
@@ -65,7 +65,9 @@ static void *current_context(void)
 	return td_real.cuCtxGetCurrent && !td_real.cuCtxGetCurrent(&context) ? context : NULL;
 }
 
-/* Where the host is out of memory the allocation is not known: it is the program's all the same. */
+/*
+ * Records an allocation. If malloc fails it is not recorded, but the program has it all the same.
+ */
 static void note(unsigned slot, uint64_t address, size_t bytes, int need, enum td_mobility mobility)
 {
 	void *context = current_context();
@@ -74,8 +76,8 @@ static void note(unsigned slot, uint64_t address, size_t bytes, int need, enum t
 
 	pthread_mutex_lock(&lock);
 	/*
-	 * The driver gives it out anew: what was there has gone with its context, of whose end
-	 * another thread is about to tell.
+	 * The driver has given the address out again, so the old allocation ended with its context.
+	 * The thread that ends that context has not reported it yet.
 	 */
 	if (td_ranges_remove(&ranges, address, &gone))
 		uncount(gone.slot, rounded(gone.bytes));
@@ -103,8 +105,8 @@ static int plain_alloc(unsigned slot, size_t bytes, uint64_t *ret_address)
 }
 
 /*
- * The row goes first, as the address may be another's at once; the bytes last, as they are not to
- * be others' before the driver has them.
+ * The record is removed before the free, as the address may be reused at once. The bytes are
+ * subtracted after it, as others may use them only once the driver has them.
  */
 static int any_free(uint64_t address)
 {
@@ -173,7 +175,9 @@ static void any_stats(unsigned slot, struct td_memory_stats *ret)
 static void any_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);
-	/* The parent may have been amid making room for more. */
+	/*
+	 * The fork may have happened while the parent was enlarging the array, so it is not read.
+	 */
 	memset(&ranges, 0, sizeof(ranges));
 	memset(totals, 0, sizeof(totals));
 }
@@ -191,7 +195,7 @@ const struct td_backend td_backend_plain = {
 	.forked = any_forked,
 };
 
-/* Unified memory is born on the host and comes by fault or prefetch. */
+/* Unified memory starts on the host. It comes to the device by page faults or prefetch. */
 static int managed_alloc(unsigned slot, size_t bytes, uint64_t *ret_address)
 {
 	CUdeviceptr address;
@@ -218,8 +222,8 @@ static uint64_t now_ns(void)
 }
 
 /*
- * Prefetches allocations of a slot in the order of their addresses until `bytes` have gone the way.
- * 0 or -EIO.
+ * Prefetches a slot's allocations in the order of their addresses until `bytes` have moved to the
+ * target. Returns 0 or -EIO.
  */
 static int prefetch(unsigned slot, uint64_t bytes, CUdevice target)
 {
@@ -281,7 +285,10 @@ static int managed_fill(unsigned slot, uint64_t limit_bytes, void (*progress)(un
 		return 1;
 	if (!bytes || td_real.cuCtxGetDevice(&device))
 		return 0;
-	/* All of it: what is there already costs nothing. A failed prefetch is served by faults. */
+	/*
+	 * All is prefetched: what is already there costs nothing. If it fails, page faults bring
+	 * the memory.
+	 */
 	(void)prefetch(slot, demanded, device);
 	pthread_mutex_lock(&lock);
 	t->resident_bytes += bytes;
