@@ -1,25 +1,26 @@
 /*
- * Graphs: a launch counts as the kernels that the graph holds, and takes the memory of its
+ * Graphs: a launch counts as the kernels that the graph contains, and takes the memory of its
  * allocation nodes.
  *
- * Every launch reads the table of executable graphs, so it is fixed in size and read without a
- * lock: a graph is at one of PROBES places behind the hash of its handle. A graph that finds no
- * place counts as one kernel; once there has been one, graphs that are not in the table have their
- * memory looked up under the lock.
+ * Every launch reads the table of executable graphs. So the table has a fixed size and is read
+ * without a lock: a graph is at one of PROBES places after the hash of its handle. A graph that
+ * finds no free place counts as one kernel. From then on, graphs that are not in the table have
+ * their memory looked up under the lock.
  *
- * A launch cannot be undone, so its memory is asked for before it: all that its allocation nodes
- * have addresses for, which they share as far as their lives do not overlap. After a launch only
- * memory that was trimmed since is asked for (outside.h). What the launch did not take is given
- * back.
+ * A launch cannot be undone, so its memory is asked for before it: all the memory to which its
+ * allocation nodes have addresses. Nodes share it as far as their lifetimes do not overlap. Before
+ * later launches only memory that was trimmed since is asked for (outside.h). What the launch did
+ * not take is given back.
  *
- *   unlaunched --launch: all--> has it --launch: nothing--> has it
- *   has it --trim--> has a part --launch: as much as was trimmed--> has it
- *   has it --changed to a graph with other addresses--> unlaunched
- *   has it --destroyed--> left with its source graph --instantiated anew--> has it
- *   left with its source graph --that graph destroyed--> forgotten
+ *   no memory     --launch: all is asked for--> has memory
+ *   has memory    --launch: nothing is asked for--> has memory
+ *   has memory    --trim--> has a part --launch: as much as was trimmed is asked for--> has memory
+ *   has memory    --updated to a graph with other addresses--> no memory
+ *   has memory    --destroyed--> the source graph keeps it --instantiated anew--> has memory
+ *   the source graph keeps it --that graph is destroyed--> forgotten
  *
- * The addresses belong to the source graph, which has one executable graph at a time: the memory of
- * one stays at these addresses for the next.
+ * The addresses belong to the source graph, of which one executable graph exists at a time: the
+ * next one finds the memory of the last at the same addresses.
  */
 #include "preload/outside/graphs.h"
 
@@ -38,17 +39,17 @@
 
 #define PLACES      4096
 #define PROBES      32
-#define DEPTH_MAX   8  /* of graphs in graphs */
-#define DEVICES_MAX 16 /* that one graph allocates on; more are not counted */
+#define DEPTH_MAX   8  /* most levels of graphs within graphs that are read */
+#define DEVICES_MAX 16 /* most devices of one graph; memory on further ones is not counted */
 #define BUCKETS     256
 #define TRIES       3
-#define GRANULE     (2ull << 20) /* of a driver's memory */
+#define GRANULE     (2ull << 20) /* the driver allocates graph memory in multiples of this */
 #define UPLOADS     2ull         /* CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD */
 
-#define LOST ((CUresult)-1) /* no driver's: what the launch relied on has been trimmed */
+#define LOST ((CUresult)-1) /* not the driver's: memory that the launch relied on was trimmed */
 
 struct exec {
-	_Atomic uintptr_t handle; /* 0: free. Written last, and cleared first */
+	_Atomic uintptr_t handle; /* 0: free; written last, cleared first */
 	_Atomic uint32_t kernels;
 	_Atomic bool allocates;
 };
@@ -61,20 +62,22 @@ struct range {
 /* The memory of an executable graph on one device. */
 struct memory {
 	struct memory *next;
-	const void *exec;  /* NULL: it is destroyed */
-	const void *graph; /* that it was made of; NULL: that is destroyed */
+	const void *exec;  /* the executable graph; NULL: destroyed */
+	const void *graph; /* its source graph; NULL: destroyed */
 	uint64_t bytes;
-	uint64_t launched_at; /* the mark of outside.h, or TD_NEVER_LAUNCHED */
+	uint64_t launched_at; /* the mark of trims (outside.h), or TD_NEVER_LAUNCHED */
 	CUdevice device;
 	size_t count;
-	const struct range *ranges; /* behind it, merged; a copy has none */
+	const struct range *ranges; /* allocated behind the struct, merged; a copy has none */
 };
 
-static struct td_lock lock = TD_LOCK_INIT(TD_RANK_BACKEND); /* of writers, and of memories */
+/* taken by writers, and to use memories */
+static struct td_lock lock = TD_LOCK_INIT(TD_RANK_BACKEND);
 static struct exec execs[PLACES];
-static struct memory *memories[BUCKETS]; /* by executable graph */
-static struct memory *left[BUCKETS];     /* of destroyed ones, by graph */
-static _Atomic bool crowded;             /* some graph found no place, ever */
+static struct memory *memories[BUCKETS]; /* hashed by executable graph */
+/* of destroyed executable graphs, hashed by source graph */
+static struct memory *left[BUCKETS];
+static _Atomic bool crowded; /* some graph has found no place; never reset */
 
 static struct exec *exec_place(uintptr_t handle, unsigned probe)
 {
@@ -100,11 +103,11 @@ static struct exec *find_exec(uintptr_t handle)
 	return NULL;
 }
 
-/* -- what a graph holds -- */
+/* -- reading a graph -- */
 
 struct content {
 	uint32_t kernels;
-	struct range *ranges; /* of allocation nodes, in granules */
+	struct range *ranges; /* address ranges of allocation nodes, in units of GRANULE */
 	size_t count, room;
 };
 
@@ -188,7 +191,7 @@ static void merge(struct content *c)
 	c->count = n;
 }
 
-/* Ranges of one device. NULL: memory is short. */
+/* Makes the record of one device's ranges. Returns NULL if malloc failed. */
 static struct memory *memory_new(
 	const void *exec, const void *graph, const struct range *ranges, size_t count)
 {
@@ -235,7 +238,7 @@ static bool has_same_ranges(const struct memory *a, const struct memory *b)
 	return true;
 }
 
-/* Memory from an earlier launch is still there if the addresses are the same. */
+/* If the addresses are the same, the memory of the earlier launch is still there. */
 static void keep_mark(struct memory *now, const struct memory *before)
 {
 	for (; now; now = now->next)
@@ -249,11 +252,11 @@ static void keep_marks(struct memory *now, const struct memory *before)
 		keep_mark(now, before);
 }
 
-/* -- what is known of executable graphs -- */
+/* -- the tables of executable graphs -- */
 
 /*
- * With the lock. Unlinks and returns the entries of an executable graph, or those left with a
- * source graph.
+ * Unlinks and returns the memory of an executable graph or, with exec NULL, what a source graph
+ * keeps. The caller holds the lock.
  */
 static struct memory *take_from(struct memory **at, const void *exec, const void *graph)
 {
@@ -305,8 +308,8 @@ static struct exec *place_for(const void *handle)
 }
 
 /*
- * Enters the handle as an executable graph of this graph, with this content. was_another: the
- * handle was another graph's before.
+ * Enters an executable graph with its source graph and content. was_another: the handle belonged to
+ * another graph before.
  */
 static void remember(void *handle, const void *graph, struct content *c, bool was_another)
 {
@@ -337,8 +340,8 @@ static void remember(void *handle, const void *graph, struct content *c, bool wa
 }
 
 /*
- * With the lock. The memory of a destroyed executable graph stays for the next one of its source
- * graph. Returns the other entries.
+ * Keeps the memory of a destroyed executable graph for the next one of its source graph. Returns
+ * the entries that cannot be kept. The caller holds the lock.
  */
 static struct memory *leave_to_graph(struct memory *list)
 {
@@ -371,7 +374,7 @@ static void forget_exec(const void *handle)
 	free_memories(before);
 }
 
-/* The graph's handle, and the addresses of its nodes, may belong to another graph from now on. */
+/* The graph is destroyed: its handle and its nodes' addresses may be reused by another graph. */
 static void forget_graph(const void *graph)
 {
 	struct memory *before;
@@ -407,7 +410,7 @@ static void note_launched(const void *exec, CUdevice device, uint64_t at)
 	td_lock_drop(&lock);
 }
 
-/* -- asking for it -- */
+/* -- asking for memory -- */
 
 struct claims {
 	struct memory of[DEVICES_MAX];
@@ -431,15 +434,15 @@ static bool all_hold(struct claims *c)
 	return true;
 }
 
-/* exec NULL: it was not launched. */
+/* Settles the claims. exec NULL: the graph was not launched. */
 static CUresult settle(struct claims *c, CUresult r, const void *exec)
 {
 	for (unsigned i = 0; i < c->count; i++) {
 		uint64_t at = c->claims[i].trimmed_bytes;
 
 		/*
-		 * Memory beyond the grant is counted, so that nobody else gets it: a launch cannot
-		 * be undone.
+		 * Memory beyond the grant is counted too, so that nobody else gets it, as a launch
+		 * cannot be undone.
 		 */
 		if (!r && c->claims[i].object)
 			(void)td_outside_fits(&c->claims[i]);
@@ -453,7 +456,7 @@ static CUresult settle(struct claims *c, CUresult r, const void *exec)
 static CUresult claim_one(struct td_outside_claim *ret, const struct memory *memory)
 {
 	/*
-	 * Each device has one pool for graphs, which is asked what it holds. No handle of a pool is
+	 * Each device has one pool of graph memory, whose size the driver tells. No pool handle is
 	 * as small as this key.
 	 */
 	struct td_object *pool =
@@ -490,8 +493,8 @@ static void weigh(void *exec, void *graph, bool was_another)
 }
 
 /*
- * Claims memory for a graph that is uploaded as it is instantiated. False: there is nothing to
- * claim.
+ * Claims the memory of a graph that is uploaded when it is instantiated. Returns false if there is
+ * nothing to claim.
  */
 static bool uploads(const void *params, void *graph, struct claims *ret)
 {
@@ -543,8 +546,8 @@ INSTANTIATE(cuGraphInstantiateWithParams, a2)
 INSTANTIATE(cuGraphInstantiateWithParams_ptsz, a2)
 
 /*
- * The allocation nodes now belong to the other graph, with memory of their own, unless the
- * addresses are the same.
+ * An update gives the executable graph the nodes of another graph. Unless their addresses are the
+ * same, their memory is new.
  */
 #define UPDATE(symbol)                                                                             \
 	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
@@ -564,7 +567,10 @@ CUresult td_hook_cuGraphExecDestroy(void *a0)
 {
 	CUresult r;
 
-	/* First: the handle may be another's as soon as the driver has it back. */
+	/*
+	 * Before the call, because another graph may get the handle as soon as the driver has freed
+	 * it.
+	 */
 	forget_exec(a0);
 	r = td_real.cuGraphExecDestroy(a0);
 	td_outside_refresh();
@@ -581,11 +587,11 @@ CUresult td_hook_cuGraphDestroy(void *a0)
 	return r;
 }
 
-/* A call that puts a graph on a stream. */
+/* A call that submits a graph to a stream. */
 struct submission {
 	CUresult (*call)(void *exec, CUstream stream);
 	void *exec;
-	CUstream stream, named; /* named: never NULL */
+	CUstream stream, named; /* named: the same stream, but not NULL */
 	uint32_t flags;
 	bool launches;
 };
@@ -610,7 +616,7 @@ static CUresult submit(const struct submission *s, uint32_t kernels, struct clai
 	return r;
 }
 
-/* An upload may take the memory, or not: the launch after it asks once more. */
+/* An upload may or may not take the memory, so the next launch asks once more. */
 static __attribute__((noinline)) CUresult submit_with_memory(
 	const struct submission *s, uint32_t kernels)
 {
@@ -631,7 +637,7 @@ static __attribute__((noinline)) CUresult submit_with_memory(
 	return r;
 }
 
-/* NULL: of one that is not in the table nothing is known here. */
+/* known NULL: the graph is not in the table, so it may allocate. */
 static bool may_allocate(const struct exec *known)
 {
 	return atomic_load_explicit(known ? &known->allocates : &crowded, memory_order_relaxed);
@@ -655,7 +661,7 @@ WITH_GRAPH(cuGraphLaunch_ptsz, TD_SUBMIT_OWN_NULL, CU_STREAM_PER_THREAD, true)
 WITH_GRAPH(cuGraphUpload, 0, CU_STREAM_LEGACY, false)
 WITH_GRAPH(cuGraphUpload_ptsz, TD_SUBMIT_OWN_NULL, CU_STREAM_PER_THREAD, false)
 
-/* The sums belong to the graphs of the process, and are cleared with them. */
+/* Drops all graphs in a forked child, with their sums. */
 void td_graphs_forked(void)
 {
 	td_lock_reset(&lock);

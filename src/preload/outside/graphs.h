@@ -1,4 +1,7 @@
-/* The content of executable graphs: recorded at their instantiation, looked up at each launch. */
+/*
+ * The content of executable graphs, recorded when they are instantiated and looked up at each
+ * launch.
+ */
 #pragma once
 
 void td_graphs_forked(void);

@@ -1,16 +1,20 @@
 /*
- * The memory of libraries' variables. A library becomes a module of each context that uses one of
- * its kernels or variables, with variables of its own there; its managed variables exist once.
+ * The memory of libraries' variables. A library (cuLibraryLoadData) becomes a module of each
+ * context that uses one of its kernels or variables. Each of these modules has its own copy of the
+ * variables; managed variables exist once. The memory is asked for before the first call that may
+ * load the variables:
  *
- * The memory is asked for before the first call that may load the variables: with a current
- * context, when the library is loaded; otherwise at a call that asks for one of its kernels or
- * variables, or makes a function of a kernel; or at the first launch of a kernel by its own handle,
- * or the first graph node of it, in any context. It counts until the library is unloaded or the
- * context ends. Of the first libraries, up to TD_LITTLE_BYTES in all, only the size is recorded:
- * they count as code does, and no launch looks for them.
+ * - if a context is current, when the library is loaded;
+ * - otherwise when the program asks for one of its kernels or variables, or makes a function of a
+ *   kernel;
+ * - or at the first launch of a kernel by its own handle, or the first graph node of it, in any
+ *   context.
  *
- * One thread at a time asks for a library or unloads it, and the others wait for the result. A
- * library waiting for its grant, or being unloaded, cannot be loaded by anybody.
+ * It counts until the library is unloaded or the context ends. Of the first libraries, up to
+ * TD_LITTLE_BYTES in all, only the size is recorded: they count as code does, and launches do not
+ * look for them. One thread at a time asks for a library's memory or unloads it, and the others
+ * wait for the result. So nobody can load a library that is waiting for its grant or being
+ * unloaded.
  */
 #include "preload/outside/libraries.h"
 
@@ -28,7 +32,7 @@
 #include "preload/outside/reach.h"
 
 #define BUCKETS       256
-#define LOOK_AGAIN_NS 10000000 /* should a wake be missed */
+#define LOOK_AGAIN_NS 10000000 /* poll interval, in case a wake-up is missed */
 
 struct use {
 	struct use *next;
@@ -39,14 +43,14 @@ struct use {
 struct library {
 	struct library *next;
 	void *handle;
-	uint64_t serial; /* the driver gives handles out again */
+	uint64_t serial; /* tells libraries apart whose handle was reused */
 	struct td_image_data data;
-	struct use *uses;     /* where its variables on the device count */
-	uint64_t managed_key; /* 0: its managed ones do not count yet */
-	bool busy;            /* some thread asks for it, or unloads it */
+	struct use *uses;     /* contexts in which its device variables are counted */
+	uint64_t managed_key; /* 0: its managed variables are not counted yet */
+	bool busy;            /* a thread is asking for its memory, or unloading it */
 };
 
-/* A library whose variables count as code does. */
+/* A library so small that its variables count as code does. */
 struct little {
 	struct little *next;
 	const void *handle;
@@ -56,17 +60,17 @@ struct little {
 struct kernel {
 	struct kernel *next;
 	const void *handle, *library;
-	uint64_t serial; /* of the library */
+	uint64_t serial; /* serial of the library */
 };
 
 static struct td_lock lock = TD_LOCK_INIT(TD_RANK_BACKEND);
-/* guarded by lock */
+/* Guarded by lock. */
 static struct library *libraries; /* those with variables */
 static struct little *littles;
-static uint64_t little_bytes; /* of all of these */
+static uint64_t little_bytes; /* sum over all `littles` */
 static struct kernel *kernels[BUCKETS];
 static uint64_t last_key, last_serial;
-static _Atomic uint32_t changes; /* a futex: some library is not busy any more, or gone */
+static _Atomic uint32_t changes; /* futex; changes when a library is no longer busy, or gone */
 
 static _Atomic uint32_t library_count, little_count;
 _Atomic uint32_t td_library_kernels;
@@ -80,7 +84,7 @@ static struct library *find_library(const void *handle)
 	return l;
 }
 
-/* -- kernels that were given out -- */
+/* -- kernels whose handles the program has -- */
 
 static struct kernel **bucket(const void *kernel)
 {
@@ -140,7 +144,7 @@ static void forget_kernels(uint64_t serial)
 	}
 }
 
-/* -- uses -- */
+/* -- contexts that use a library -- */
 
 static struct use **find_use(struct library *l, const void *context)
 {
@@ -152,8 +156,8 @@ static struct use **find_use(struct library *l, const void *context)
 }
 
 /*
- * Returns the library once no other thread is busy with it. NULL: it is not known, or not any more.
- * The caller holds the lock.
+ * Returns the library once no other thread is busy with it, or NULL if it is not known or was
+ * unloaded meanwhile. The caller holds the lock.
  */
 static struct library *find_free(const void *handle)
 {
@@ -169,7 +173,7 @@ static struct library *find_free(const void *handle)
 	return l;
 }
 
-/* The caller does not hold the lock. */
+/* Wakes threads that wait for a busy library. The caller does not hold the lock. */
 static void tell_waiters(void)
 {
 	atomic_fetch_add(&changes, 1);
@@ -185,8 +189,8 @@ static void end_busy(struct library *l)
 }
 
 /*
- * Begins the use of a library in a context. Returns 0 if there is nothing to ask for. Otherwise
- * returns its key, *ret has what to ask for, and the library is busy.
+ * Begins the use of a library in a context. Returns 0 if no memory has to be asked for. Otherwise
+ * returns the use's key with the sizes in *ret, and marks the library as busy.
  */
 static uint64_t begin_use(const void *handle, const void *context, struct td_image_data *ret,
 	struct library **ret_busy)
@@ -250,8 +254,8 @@ static const void *current_context(void)
 }
 
 /*
- * Loads the variables, while granted memory may still be on its way back from others. Only for
- * OUT_OF_MEMORY does it make sense to try again.
+ * Has the driver load the variables. Granted memory may still be on its way from other processes,
+ * so after CUDA_ERROR_OUT_OF_MEMORY, and only then, it makes sense to try again.
  */
 static CUresult bring(const void *library)
 {
@@ -307,7 +311,7 @@ static CUresult use(const void *library)
 	return r;
 }
 
-/* NULL: in the current one. */
+/* context NULL: the current one. */
 static CUresult use_in(const void *library, CUcontext context)
 {
 	CUcontext now, popped;
@@ -331,7 +335,7 @@ static const void *known_library(const void *kernel)
 	return library;
 }
 
-/* "The context to launch on" is the stream's (cuLaunchKernel). */
+/* CUDA's documentation of cuLaunchKernel says that the kernel runs in the stream's context. */
 CUresult td_library_launches(const void *function, void *stream)
 {
 	const void *library = known_library(function);
@@ -339,7 +343,7 @@ CUresult td_library_launches(const void *function, void *stream)
 	return library ? use_in(library, td_context_of_stream(stream)) : CUDA_SUCCESS;
 }
 
-/* -- little -- */
+/* -- small libraries -- */
 
 /* The caller holds the lock. */
 static void link_little(struct little *l)
@@ -350,7 +354,7 @@ static void link_little(struct little *l)
 	atomic_fetch_add(&little_count, 1);
 }
 
-/* Returns false if the library does not count as code does. */
+/* Records a small library. Returns false if it is too large to count as code does. */
 static bool note_little(const void *handle, const struct td_image_data *data)
 {
 	uint64_t bytes = data->device_bytes;
@@ -373,7 +377,7 @@ static bool note_little(const void *handle, const struct td_image_data *data)
 	return fits;
 }
 
-/* NULL: it is none of them. */
+/* Removes a small library. Returns NULL if this is none. */
 static struct little *take_little(const void *handle)
 {
 	struct little **at = &littles, *l;
@@ -422,7 +426,7 @@ static void remember(void *handle, const struct td_image_data *data)
 	td_lock_drop(&lock);
 }
 
-/* Forgets a library that is busy, or that nobody else knows of yet. */
+/* Forgets a library that this thread keeps busy, or that no other thread can know yet. */
 static void forget_library(struct library *l)
 {
 	struct library **at = &libraries;
@@ -436,7 +440,7 @@ static void forget_library(struct library *l)
 	td_lock_drop(&lock);
 }
 
-/* Called when the library has been unloaded. */
+/* Frees the record and ends its counts. Called after the library was unloaded. */
 static void free_library(struct library *l)
 {
 	if (!l)
@@ -452,7 +456,10 @@ static void free_library(struct library *l)
 	free(l);
 }
 
-/* The handle is known by now: a load that is refused is taken back. */
+/*
+ * Called after a load, when the handle is known. If the memory is refused, the library is unloaded
+ * again.
+ */
 static CUresult loaded(CUresult r, void **library, const struct td_image_data *data)
 {
 	if (r || !(data->device_bytes || data->managed_bytes) || note_little(*library, data))
@@ -474,7 +481,7 @@ static CUresult loaded(CUresult r, void **library, const struct td_image_data *d
 LOAD_LIBRARY(cuLibraryLoadData, td_data_of_image)
 LOAD_LIBRARY(cuLibraryLoadFromFile, td_data_of_file)
 
-/* From now on no other thread is busy with the library. NULL: it is not known. */
+/* Makes the library busy, so that no other thread uses it. Returns NULL if it is not known. */
 static struct library *begin_unload(const void *handle)
 {
 	struct library *l;
@@ -487,7 +494,7 @@ static struct library *begin_unload(const void *handle)
 	return l;
 }
 
-/* A driver may refuse it, amid a capture: then it is all there still. */
+/* During a capture the driver may refuse to unload; then nothing has changed. */
 CUresult td_hook_cuLibraryUnload(void *a0)
 {
 	int cancel = td_thread_no_cancel();
@@ -510,9 +517,9 @@ CUresult td_hook_cuLibraryUnload(void *a0)
 	return r;
 }
 
-/* -- using -- */
+/* -- calls that use a library -- */
 
-/* NULL: the driver does not say. */
+/* Returns the library of a kernel; NULL: the driver does not tell. */
 static const void *ask_library(void *kernel)
 {
 	void *library;
@@ -554,14 +561,14 @@ CUresult td_hook_cuLibraryEnumerateKernels(void **a0, unsigned a1, void *a2)
 	r = r ? r : td_real.cuLibraryEnumerateKernels(a0, a1, a2);
 	if (r || !a0 || !atomic_load_explicit(&library_count, memory_order_relaxed))
 		return r;
-	/* Never more than there are. */
+	/* The driver returns at most as many as there are. */
 	if (!td_real.cuLibraryGetKernelCount || td_real.cuLibraryGetKernelCount(&count, a2))
 		count = 0;
 	note_kernels(a0, a1 < count ? a1 : count, a2);
 	return r;
 }
 
-/* A driver may bring a kernel's variables as it is asked about by its own handle. */
+/* A query about a kernel by its own handle may make the driver load the variables. */
 #define ASK_FUNCTION(symbol, function)                                                             \
 	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
 	{                                                                                          \
@@ -595,19 +602,19 @@ ASK_FUNCTION(cuOccupancyMaxPotentialBlockSizeWithFlags, a2)
 ASK_FUNCTION(cuOccupancyMaxPotentialClusterSize, a1)
 
 /*
- * -- graph nodes: a driver may load a kernel's variables when its node is made or changed, as it
- * does for a captured launch --
+ * -- graph nodes: the driver may load a kernel's variables when its node is made or changed, as in
+ * a captured launch --
  */
 
-/* In version 1 of the structure: a function, which may be a kernel. */
+/* Version 1 of the structure has a function, which may also be a kernel's handle. */
 static CUresult node_uses_function(const struct td_kernel_node *params)
 {
 	return params ? td_library_launches(params->function, NULL) : CUDA_SUCCESS;
 }
 
 /*
- * "Context for the kernel task to run in. ... ignored if func is set." A driver that reads it
- * nevertheless loads the variables there.
+ * The structure also names a context, which cuda.h says is ignored if func is set. Some drivers use
+ * it nevertheless and load the variables there.
  */
 static CUresult node_uses(const struct td_kernel_node *params)
 {
@@ -640,7 +647,7 @@ KERNEL_NODE(cuGraphKernelNodeSetParams_v2, node_uses, a1)
 KERNEL_NODE(cuGraphExecKernelNodeSetParams, node_uses_function, a2)
 KERNEL_NODE(cuGraphExecKernelNodeSetParams_v2, node_uses, a2)
 
-/* Other kinds of nodes name memory that has to be in place. */
+/* Memory that other kinds of nodes name has to be mapped. */
 #define ANY_NODE(symbol, params)                                                                   \
 	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
 	{                                                                                          \

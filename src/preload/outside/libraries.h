@@ -1,5 +1,6 @@
 /*
- * Libraries: code that becomes a module of each context that uses it, with its own variables there.
+ * Libraries (cuLibraryLoadData): code that becomes a module of each context that uses it, with its
+ * own variables there.
  */
 #pragma once
 
@@ -10,8 +11,8 @@
 #include "cuda/signatures.h"
 
 /*
- * The number of kernels taken from libraries whose variables count. They may be launched by their
- * handle, in any context.
+ * The number of kernels that the program got from libraries whose variables are counted. It may
+ * launch them by their handle in any context.
  */
 extern _Atomic uint32_t td_library_kernels;
 
@@ -21,11 +22,15 @@ static inline bool td_library_has_kernels(void)
 }
 
 /*
- * Called before a launch in that stream (NULL: of the current context), if there are such kernels.
- * CUDA_ERROR_OUT_OF_MEMORY: it is such a kernel, and the variables of its library do not fit.
+ * Called before a launch in that stream (NULL: in the current context), if there are such kernels.
+ * Returns CUDA_ERROR_OUT_OF_MEMORY if it is such a kernel and there is no room for its library's
+ * variables.
  */
 CUresult td_library_launches(const void *function, void *stream);
 
-/* The context ended that this key of TD_KEY_LIBRARY or TD_KEY_LIBRARY_MANAGED counted for. */
+/*
+ * Called when a context has ended in which this key (TD_KEY_LIBRARY or TD_KEY_LIBRARY_MANAGED)
+ * counted.
+ */
 void td_library_gone(uint64_t key);
 void td_libraries_forked(void);

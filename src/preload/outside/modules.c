@@ -1,13 +1,13 @@
 /*
- * Modules. The device memory of their variables is asked for before they are loaded, as far as the
- * image states it (image.h). The first modules, up to TD_LITTLE_BYTES in all, count as code does,
- * with NVML's figures (docs/decisions/0007): a program that has used up its limit can still load
- * kernels.
+ * The memory of modules' variables. It is asked for before a module is loaded, as far as its image
+ * tells the size (image.h). The first modules, up to TD_LITTLE_BYTES in all, count as code does,
+ * which NVML's figures include (docs/decisions/0007). So a program that has used up its limit can
+ * still load kernels.
  *
- * Compressed entries are read in a job with a limit, or where no context tells whether there is
- * one. The size of an image that cannot be read is unknown. In a job with a limit such a module is
- * loaded and measured: by the free memory of the device before and after, if two measurements agree
- * or, of three, at least the smallest, because others allocate too. A module that does not fit is
+ * Compressed entries of an image are unpacked if the job has a limit, or if no context tells
+ * whether it has. If the size cannot be read and the job has a limit, the module is loaded and
+ * measured by the device's free memory before and after. Since others allocate too, two
+ * measurements must agree; otherwise the smallest of three counts. A module that does not fit is
  * unloaded again.
  */
 #include "preload/outside/modules.h"
@@ -29,7 +29,7 @@
 
 #define LOADS_MOST 3
 
-/* Reading it costs as much as the driver's reading does. */
+/* Is a compressed entry worth unpacking? That takes as long as the driver's own loading. */
 static bool is_worth_unpacking(void)
 {
 	int slot = td_context_use();
@@ -43,20 +43,23 @@ struct td_image_data td_data_of_image(const void *image)
 }
 
 /*
- * It does not use libc, whose stat got its symbol only recently. The type is checked before
- * opening, because opening a pipe would consume it.
+ * Is the path a regular file? It is asked before opening, since opening a pipe would consume it.
+ * Uses the system call, as older versions of glibc do not export stat.
  */
 static bool is_file(const char *path, struct stat *ret)
 {
 	return path && !syscall(SYS_stat, path, ret) && S_ISREG(ret->st_mode) && ret->st_size > 0;
 }
 
-/* Returns nothing for a file that cannot be read: the driver will return the error. */
+/* Returns zeros if the file cannot be read: the driver will return the error. */
 struct td_image_data td_data_of_file(const char *path)
 {
 	struct stat st;
 	int fd = is_file(path, &st) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	/* The file is read, not mapped: truncating a mapped file would end the program. */
+	/*
+	 * The file is read, not mapped, as truncating a mapped file would end the program by
+	 * SIGBUS.
+	 */
 	char *image = fd < 0 ? NULL : malloc((size_t)st.st_size);
 	struct td_image_data data = {0};
 	size_t has = 0;
@@ -74,17 +77,17 @@ struct td_image_data td_data_of_file(const char *path)
 	return data;
 }
 
-/* -- little -- */
+/* -- small modules -- */
 
 /*
- * Bytes of modules that are being loaded and are not recorded yet, so that no two threads take the
- * same room.
+ * Bytes of small modules that are being loaded and are not recorded yet, so that no two threads use
+ * the same room.
  */
 static _Atomic uint64_t little_bytes;
 
 /*
- * Returns how much of this counts as code: all of it, which *data then no longer has, or nothing.
- * end_little follows.
+ * Returns how many of these bytes count as code: either all, and *data is then zero, or none. The
+ * caller must call end_little afterwards.
  */
 static uint64_t begin_little(struct td_image_data *data)
 {
@@ -110,7 +113,7 @@ static void end_little(uint64_t bytes, CUresult r, uint64_t module)
 	atomic_fetch_sub(&little_bytes, bytes);
 }
 
-/* -- asking for it -- */
+/* -- asking for memory -- */
 
 CUresult td_data_claim(struct td_data_claim *ret, const struct td_image_data *data)
 {
@@ -139,13 +142,13 @@ CUresult td_data_settle(struct td_data_claim *claim, CUresult r, enum td_outside
 	return td_outside_settle(&claim->managed, r, managed, value);
 }
 
-/* -- what no image says -- */
+/* -- modules whose image does not tell their size -- */
 
 struct measure {
 	bool wanted;
 	unsigned loads;
 	uint64_t free_bytes, least_bytes,
-		known_bytes; /* known: what the image said, and counts already */
+		known_bytes; /* known: what the image tells and is counted already */
 };
 
 static void begin_measure(struct measure *m)
@@ -168,7 +171,7 @@ static struct measure measure_of(const struct td_image_data *data)
 	return m;
 }
 
-/* True: the module has been unloaded, and is to be loaded once more to measure it again. */
+/* Returns true if the module was unloaded and must be loaded once more to measure it again. */
 static bool is_in_doubt(struct measure *m, CUmodule module)
 {
 	uint64_t before = m->least_bytes, took = 0;
@@ -231,7 +234,7 @@ LOAD_MODULE(cuModuleLoadData, td_data_of_image)
 LOAD_MODULE(cuModuleLoadDataEx, td_data_of_image)
 LOAD_MODULE(cuModuleLoadFatBinary, td_data_of_image)
 
-/* Takes the keys of what the image stated, and of what was measured. */
+/* Takes all keys of the module: for what the image told, and for what was measured. */
 static struct td_key *take_all(enum td_outside_key what, CUmodule module)
 {
 	struct td_key *all = NULL, *key;

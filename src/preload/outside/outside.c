@@ -1,6 +1,6 @@
 /*
- * Memory that the backend cannot move; see outside.h. This file has claims and how they are
- * settled, keys, the ends of contexts, and a backend whose totals include all of it.
+ * Memory that the backend cannot move; see outside.h. This file makes and settles claims, keeps the
+ * keys, handles the ends of contexts, and wraps the backend so that its totals include this memory.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,23 +20,25 @@
 #include "preload/swap/peers.h"
 
 #define SHORT_EVERY 16
-/* A handle of the driver's to memory of this process was given out, ever. */
+/* True once the driver has given out a handle to memory of this process; never reset. */
 static _Atomic bool has_handed;
 
 /*
- * An import that is not mapped yet may be as large as any GPU. NVML reports what is really there.
+ * The size of an import that is not mapped yet is not known. It may be as large as any GPU; NVML
+ * tells what is really there.
  */
 #define GUESSED_BYTES (1ull << 38)
 
 static const struct td_backend *inner;
-static struct td_backend overs[2]; /* in turn: another thread may be looking at the one before */
+static struct td_backend overs[2]; /* used alternately, as another thread may still read the last */
 
 int td_outside_ask(unsigned slot, uint64_t bytes, enum td_mobility mobility)
 {
 	int need;
 
 	/*
-	 * The memory must be on the device, where others run while this process's gate is closed.
+	 * The memory must be on the device, where others run while the gate is closed, so the
+	 * thread waits.
 	 */
 	while ((need = td_client_need(slot, bytes, mobility)) == TD_NEED_LATER) {
 		td_client_settled(slot, bytes, need, mobility);
@@ -123,10 +125,10 @@ int td_outside_claim(
 	ret->slot = device < 0 ? here : td_table_slot(device);
 	if (device < 0 && here >= 0)
 		device = td_table_device((unsigned)here);
-	/* No context, no such device: the driver says so. */
+	/* There is no context or no such device: the driver will return the error. */
 	if (device < 0 || device >= TD_OUTSIDE_DEVICES)
 		return CUDA_SUCCESS;
-	/* The host has no memory to count it with: it is not counted, rather than refused. */
+	/* malloc failed: the memory is not counted, as refusing it would be worse. */
 	if (!make(ret, device, kind))
 		return CUDA_SUCCESS;
 	ret->bytes = bytes;
@@ -175,8 +177,8 @@ void td_outside_delist(struct td_outside_claim *claim)
 }
 
 /*
- * With the lock: counts the growth of a pool up to the grant of this claim, whichever claim caused
- * it. The other claims keep as much; if there is no other, all of the growth is counted.
+ * Counts the growth of a pool up to this claim's grant, whichever claim caused it. The other claims
+ * keep their grants. If there are none, all of the growth is counted. The caller holds the lock.
  */
 static void settle_growth(struct td_outside_claim *claim)
 {
@@ -227,7 +229,10 @@ int td_outside_settle(
 
 /* -- keys -- */
 
-/* The device of which there is something to tell at once; below 0: none. */
+/*
+ * Adds a key to a known object. Returns the device of which the daemon must be told at once;
+ * negative: none.
+ */
 static int alias(const struct td_key *known, struct td_key *key)
 {
 	struct td_object *object = known ? known->object : NULL;
@@ -328,7 +333,7 @@ void td_outside_note_import_pool(uint64_t pool)
 	note_import(current_device(), TD_KEY_IMPORTED_POOL, pool);
 }
 
-/* Returns false if the memory is not open yet. */
+/* Opens imported memory once more. Returns false if it is not open yet. */
 static bool open_again(uint64_t address, uint64_t bytes)
 {
 	struct td_key *key = td_table_key(TD_KEY_SHARED, address, bytes);
@@ -381,7 +386,7 @@ struct td_key *td_outside_take(enum td_outside_key what, uint64_t value)
 
 typedef bool (*match_fn)(const struct td_key *key, uint64_t a, uint64_t b);
 
-/* Unlinks all that match, as a list. */
+/* Unlinks all keys that match, and returns them as a list. */
 static struct td_key *take_all(match_fn matches, uint64_t a, uint64_t b)
 {
 	struct td_key *list = NULL;
@@ -433,7 +438,7 @@ void td_outside_gone(struct td_key *keys)
 		td_lock_drop(&td_table.lock);
 		if (may_live_on)
 			td_table_tell_at_once(device);
-		else if (kind != TD_OUTSIDE_BACKEND) /* which tells by itself */
+		else if (kind != TD_OUTSIDE_BACKEND) /* the backend reports its own memory itself */
 			td_table_tell(device);
 		keys = next;
 	}
@@ -503,7 +508,7 @@ void td_outside_context_ended(void *context)
 		inner->trim(i, false);
 }
 
-/* -- the backend, with all of this -- */
+/* -- the backend, with outside memory included -- */
 
 uint64_t td_outside_bytes(int device, enum td_outside_kind kind)
 {
@@ -541,7 +546,7 @@ static void over_stats(unsigned slot, struct td_memory_stats *ret)
 	if (slot < TD_SLOT_MAX) {
 		if (td_table.peak_bytes[slot] < ret->demanded_bytes)
 			td_table.peak_bytes[slot] = ret->demanded_bytes;
-		/* And in between the looks. */
+		/* Peaks between two calls of this function count too. */
 		if (td_table.peak_bytes[slot] < td_steps_most(slot))
 			td_table.peak_bytes[slot] = td_steps_most(slot);
 		if (ret->peak_bytes < td_table.peak_bytes[slot])
@@ -577,7 +582,7 @@ static int over_reach(unsigned slot, uint64_t limit_bytes, void (*progress)(unsi
 	return inner->reach(slot, left(slot, limit_bytes), progress);
 }
 
-/* Ends memory that others may keep by a handle. */
+/* Frees memory of which the driver has given out a handle: other processes may keep it. */
 static int end_handed(uint64_t address, int (*end)(uint64_t address))
 {
 	struct td_key *key = atomic_load_explicit(&has_handed, memory_order_relaxed)
@@ -598,8 +603,8 @@ static int over_release(uint64_t address)
 }
 
 /*
- * The parent's records are not read: it may have been in the middle of a change. The child has
- * nothing on the device.
+ * In a forked child. The parent's records are not read, as a change may have been in progress. The
+ * child has nothing on the device.
  */
 static void over_forked(void)
 {

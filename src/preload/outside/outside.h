@@ -1,16 +1,16 @@
 /*
- * Device memory that the backend cannot move: unified memory, pools, the program's own VMM, arrays,
- * memory of graphs and of other APIs. It is counted, asked for before the driver is called, and
- * stays in place.
+ * Outside memory: device memory that the backend cannot move. It is unified memory, pools, the
+ * program's own VMM memory, arrays, memory of graphs and of other APIs. It is counted, asked for
+ * before the driver is called, and stays in place.
  *
- *   claim --driver gave it--> settle(0, key): counted under its key
- *         --driver refused--> settle(error): nothing was promised
- *   take  --driver took it back--> gone
- *         --driver refused--> back
+ *   claim --the driver allocates--> settle(0, key): counted under its key
+ *         --the driver refuses----> settle(error): the claim is dropped
+ *   take  --the driver frees--> gone
+ *         --the driver refuses--> back
  *
- * An object is counted once, however many keys lead to it: a handle, one for each further handle to
- * the same memory, one for each mapping. It is counted for its device, whether or not the process
- * has a context there yet.
+ * An object is counted once, however many keys lead to it: a handle, one key for each further
+ * handle to the same memory, one for each mapping. It is counted for its device, whether or not the
+ * process has a context there yet.
  */
 #pragma once
 
@@ -22,33 +22,40 @@
 
 enum td_outside_kind {
 	TD_OUTSIDE_MANAGED,
-	TD_OUTSIDE_LEGACY, /* by the 32-bit calls */
+	TD_OUTSIDE_LEGACY, /* allocated by the 32-bit calls of CUDA before 3.2 */
 	TD_OUTSIDE_VMM,
-	/* The same, exportable: it may live on in another process when it is released here. */
+	/* VMM memory that can be exported: another process may keep it when it is released here. */
 	TD_OUTSIDE_EXPORTABLE,
 	TD_OUTSIDE_ARRAY,
-	TD_OUTSIDE_DATA, /* of modules and libraries */
-	/* The same, of modules, so small that it counts as code does; not charged here. */
+	TD_OUTSIDE_DATA, /* variables of modules and libraries */
+	/* Variables of modules so small that they count as code does; not charged here. */
 	TD_OUTSIDE_LITTLE,
 	TD_OUTSIDE_POOL,
 	TD_OUTSIDE_GRAPH,
-	TD_OUTSIDE_EXTERNAL, /* another API's, which nobody else counts */
-	TD_OUTSIDE_SHARED,   /* another CUDA process's, which counts it: not charged here */
+	TD_OUTSIDE_EXTERNAL, /* imported from another API, so nobody else counts it */
+	TD_OUTSIDE_SHARED,   /* imported from a CUDA process that counts it; not charged here */
 	/*
-	 * The same, by a handle of the driver's: its owner may free it, so that it is here alone.
+	 * The same, opened by a driver handle (cuIpcOpenMemHandle). Its owner may free it, so that
+	 * only this process has it.
 	 */
 	TD_OUTSIDE_OPENED,
-	/* Own memory with such a handle: no bytes here, but others may keep it when it is freed. */
+	/*
+	 * Own memory with such a handle. It has no bytes here, but others may keep it when it is
+	 * freed.
+	 */
 	TD_OUTSIDE_HANDED,
-	/* As OPENED, by a handle that outlives contexts: as much as its largest mapping. */
+	/*
+	 * Like OPENED, by a handle that outlives contexts. It counts as large as its largest
+	 * mapping.
+	 */
 	TD_OUTSIDE_IMPORTED,
-	TD_OUTSIDE_BACKEND, /* the backend's, which counts it: its context's end is its own */
+	TD_OUTSIDE_BACKEND, /* the backend's memory, which counts itself and survives its context */
 	TD_OUTSIDE_N,
 };
 
 enum td_outside_key {
-	TD_KEY_ADDRESS, /* what cuMemFree and cuMemFreeAsync take */
-	TD_KEY_HANDLE,  /* of cuMemCreate */
+	TD_KEY_ADDRESS, /* address for cuMemFree or cuMemFreeAsync */
+	TD_KEY_HANDLE,  /* handle of cuMemCreate */
 	TD_KEY_MAPPING,
 	TD_KEY_ARRAY,
 	TD_KEY_EXTERNAL,
@@ -59,7 +66,7 @@ enum td_outside_key {
 	TD_KEY_BACKEND,
 	TD_KEY_MODULE,
 	TD_KEY_MODULE_MANAGED,
-	TD_KEY_LIBRARY, /* in one context */
+	TD_KEY_LIBRARY, /* a library's variables in one context */
 	TD_KEY_LIBRARY_MANAGED,
 };
 
@@ -69,40 +76,42 @@ struct td_object;
 struct td_key;
 
 struct td_outside_claim {
-	struct td_object *object; /* NULL: nothing is counted; the driver is asked all the same */
+	struct td_object *object; /* NULL: not counted; the driver is called all the same */
 	struct td_key *key;
-	uint64_t bytes, wanted_bytes; /* asked for; of a pool, which may have some in store */
-	uint64_t granted_bytes;       /* of a pool */
+	/* bytes to be asked for; wanted: of a pool, which may have part of it free */
+	uint64_t bytes, wanted_bytes;
+	uint64_t granted_bytes; /* for a pool: granted so far */
 	int slot, need;
 	enum td_mobility mobility;
 	unsigned waits;
-	bool growth;            /* of an object that is there already */
-	bool is_listed;         /* among the pool's claims */
-	bool relies;            /* of a graph's memory: on some that it has already */
-	uint64_t trimmed_bytes; /* of a graph's: the mark that it was made at */
+	bool growth;            /* the claim is for growth of an existing object */
+	bool is_listed;         /* it is in the pool's list of claims */
+	bool relies;            /* for a graph: it counts on memory that the graph has */
+	uint64_t trimmed_bytes; /* for a graph: trimmed bytes when the claim was made */
 };
 
 /*
  * Claims `bytes` of this kind on the device. It may block like td_client_need, and while the gate
- * is closed. CUDA_SUCCESS: td_outside_settle has to follow; or CUDA_ERROR_OUT_OF_MEMORY.
+ * is closed. CUDA_SUCCESS: the caller must call td_outside_settle; otherwise
+ * CUDA_ERROR_OUT_OF_MEMORY.
  */
 int td_outside_claim(
 	struct td_outside_claim *ret, int device, enum td_outside_kind kind, uint64_t bytes);
 
 /*
- * The driver answered r. True: ask it again, because somebody is still giving back granted memory.
- * Waits a little, boundedly.
+ * The driver has answered r. Returns true, after a short wait, if the driver should be called
+ * again, because another process is still giving back memory that was granted to this one.
  */
 bool td_outside_again(struct td_outside_claim *claim, int r);
 
 /*
- * The driver has grown a pool. True: the growth was granted, or is granted now. A pool whose free
- * memory is too scattered grows by more than it lacked. False: the memory has to be given back, and
- * the program gets out of memory.
+ * The driver has grown a pool, possibly by more than was lacking, because its free memory was too
+ * scattered. Returns true if the growth was granted, or is granted now. False: the memory must be
+ * given back, and the program gets out of memory.
  */
 bool td_outside_fits(struct td_outside_claim *claim);
 
-/* Returns r. */
+/* Settles the claim after the driver's result r, and returns r. */
 int td_outside_settle(
 	struct td_outside_claim *claim, int r, enum td_outside_key what, uint64_t value);
 
@@ -112,64 +121,71 @@ void td_outside_alias(enum td_outside_key of, uint64_t known, enum td_outside_ke
 /* The same for the object that has a mapping around this address. */
 void td_outside_alias_mapping(uint64_t address, enum td_outside_key what, uint64_t value);
 
-/* Something that is told, not charged, or charged elsewhere. */
+/* Records memory that is only reported, or that is charged elsewhere. */
 void td_outside_note(
 	enum td_outside_kind kind, enum td_outside_key what, uint64_t value, uint64_t bytes);
 
 /*
- * A handle to memory that another process made, on that device (below 0: the current context's). A
- * mapping will tell how much it is.
+ * Records a handle to memory of another process on that device (negative: the current context's).
+ * Its size becomes known when it is mapped.
  */
 void td_outside_note_import(int device, uint64_t handle);
 /*
- * The same for a pool's memory by its address, and for a pool. A process that has a pool keeps its
- * memory, whatever happens to its maker.
+ * The same for memory of another process's pool by its address, and for such a pool. A process that
+ * has the pool open keeps its memory even if its maker ends.
  */
 void td_outside_note_import_at(uint64_t address);
 void td_outside_note_import_pool(uint64_t pool);
 
 /*
- * Notes memory opened by a handle of the driver's (TD_KEY_SHARED); and that such a handle to memory
- * of this process has been given out (TD_KEY_HANDED), until the backend's free of that memory.
+ * td_outside_note_opened records memory opened by a driver handle (TD_KEY_SHARED).
+ * td_outside_note_handed records that such a handle to this process's memory was given out
+ * (TD_KEY_HANDED), until the memory is freed.
  */
 void td_outside_note_opened(uint64_t address, uint64_t bytes);
 void td_outside_note_handed(uint64_t address, uint64_t bytes);
 
-/* NULL: not known. Exactly one of gone and back follows. */
+/*
+ * Takes the key out before the driver is called to free it. Returns NULL if it is not known.
+ * Otherwise exactly one call of td_outside_gone or td_outside_back must follow.
+ */
 struct td_key *td_outside_take(enum td_outside_key what, uint64_t value);
 /* Takes all mappings within the range. */
 struct td_key *td_outside_take_mappings(uint64_t address, uint64_t bytes);
 void td_outside_gone(struct td_key *keys);
 void td_outside_back(struct td_key *keys);
-/* gone if r is 0, else back; returns r. */
+/* Calls gone if r is 0, otherwise back; returns r. */
 int td_outside_end(struct td_key *keys, int r);
 
-/* The context that the key's object lives in; NULL: none. And by key. */
+/*
+ * td_outside_context_of: the context that the key's object belongs to, or NULL.
+ * td_outside_context_at: the same by the key's value.
+ */
 void *td_outside_context_of(const struct td_key *key);
 void *td_outside_context_at(enum td_outside_key what, uint64_t value);
 /*
- * The context has ended, and no new one has its handle yet. The driver has freed its own memory
- * with it; the backend gives back what it made itself.
+ * Called when the context has ended and before a new one can have its handle. The driver has freed
+ * its memory with the context. The backend frees the memory that it made itself.
  */
 void td_outside_context_ended(void *context);
 
-/* -- pools: the driver says how much they hold (pools.c) -- */
+/* -- pools; the driver tells their sizes (pools.c) -- */
 
 /*
- * Returns the object of that pool, making it if it is not known. device is for a new object; below
- * 0: on the host, not counted. NULL: memory is short.
+ * Returns the object of that pool, and makes it if needed. device: for a new object; negative: the
+ * pool is on the host and not counted. NULL: malloc failed.
  */
 struct td_object *td_outside_pool(uint64_t pool, int device, enum td_outside_kind kind);
 /*
- * Like td_outside_claim, for the growth that a pool needs to hand out `bytes`. A pool's free memory
- * serves one claim, not each of those in progress.
+ * Like td_outside_claim, for the growth that a pool needs to allocate `bytes`. Claims in progress
+ * share the pool's free memory; each part of it serves only one of them.
  */
 int td_outside_claim_growth(struct td_outside_claim *ret, struct td_object *pool, uint64_t bytes);
 /*
- * The same for a graph's memory, of which `bytes` are for the graph to be launched. Free memory
- * that the driver keeps of other graphs does not count, because the driver does not say whether it
- * can serve this graph. The graph keeps its own memory since it was launched at the mark `since`
- * (TD_NEVER_LAUNCHED: it was not), except what was trimmed after that.
+ * The same for the memory of graphs, of which the graph to be launched needs `bytes`. Free memory
+ * that the driver keeps for other graphs does not count, because the driver does not tell whether
+ * it can serve this one. The graph still has the memory of its launch at the mark `since`
+ * (TD_NEVER_LAUNCHED: there was none), less what was trimmed since.
  */
 #define TD_NEVER_LAUNCHED UINT64_MAX
 int td_outside_claim_graph(
@@ -179,26 +195,29 @@ int td_outside_claim_graph(
  * launch waited at the gate.
  */
 bool td_outside_graph_holds(struct td_outside_claim *claim);
-/* The program's own trim. Waits, boundedly, for launches that rely on what it would give back. */
+/* The program's own trim. Waits, for a limited time, for launches that rely on the memory. */
 int td_outside_trim_graphs(int device);
 /*
- * From now on the pool is not asked, and holds only its memory in use. td_outside_gone or
- * td_outside_pool_stays follows.
+ * The pool is about to be destroyed: the driver is no longer asked about it, and only its memory in
+ * use counts. td_outside_gone or td_outside_pool_stays must follow.
  */
 struct td_key *td_outside_pool_ends(uint64_t pool);
 void td_outside_pool_stays(struct td_key *key, uint64_t pool);
 /* Gives the free memory of pools on the slot's device back to the driver. True: there was some. */
 bool td_outside_trim(unsigned slot);
-/* Asks the driver anew. Costs one load where there are no pools. */
+/* Asks the driver for the sizes of all pools again. Costs one load if there are no pools. */
 void td_outside_refresh(void);
 
-/* -- */
+/* -- others -- */
 
 /*
- * Returns a backend whose totals include all of this memory, and whose limits leave room for it.
- * Called at load or, where the backend is chosen later, before a GPU is known.
+ * Wraps a backend: its totals then include outside memory, and its limits leave room for it. Called
+ * at load or, where the backend is chosen later, before the first GPU is known.
  */
 const struct td_backend *td_outside_over(const struct td_backend *backend);
 
-/* The bytes of a device (below 0: the current context's) and kind, shared memory included. */
+/*
+ * Returns the bytes of that kind on a device (negative: the current context's), including shared
+ * memory.
+ */
 uint64_t td_outside_bytes(int device, enum td_outside_kind kind);

@@ -1,7 +1,6 @@
 /*
- * Pools of stream-ordered memory, and the memory of graphs, as objects that the driver grows and
- * shrinks: the driver is asked what they hold. A claim is for what a pool lacks beyond its free
- * memory.
+ * Pools of stream-ordered memory, and the memory of graphs. The driver grows and shrinks them, so
+ * it is asked for their sizes. A claim is for what a pool lacks beyond its free memory.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +11,14 @@
 #include "preload/link/client.h"
 #include "preload/outside/outside_table.h"
 
-/* Others' claims are awaited so many times, 2 ms each, before the program gets a refusal. */
+/*
+ * Number of waits, 2 ms each, for other threads' claims on the same pool before the program is
+ * refused.
+ */
 #define SHARE_WAITS 5
-#define ROUND_BYTES (2ull << 20) /* a pool grows by no less */
+#define ROUND_BYTES (2ull << 20) /* a pool grows by at least this much */
 
-/* As the driver does, pools give their free memory back before the program gets out of memory. */
+/* Frees unused memory of pools, as the driver itself does before it returns out of memory. */
 bool td_outside_trim(unsigned slot)
 {
 	int device = td_table_device(slot);
@@ -60,7 +62,7 @@ struct td_object *td_outside_pool(uint64_t pool, int device, enum td_outside_kin
 		td_table.pools = fresh;
 		atomic_fetch_add(&td_table.pool_count, 1);
 	}
-	object->references++; /* the caller's */
+	object->references++; /* the caller's reference */
 	td_lock_drop(&td_table.lock);
 	if (known) {
 		free(fresh);
@@ -70,16 +72,16 @@ struct td_object *td_outside_pool(uint64_t pool, int device, enum td_outside_kin
 }
 
 /*
- * With the lock: what the pool lacks for all claims in progress together, beyond its free memory
- * and what was asked for already.
+ * Returns what the pool lacks for all claims in progress together, beyond its free memory and what
+ * was asked for already. The caller holds the lock.
  */
 static uint64_t lacks(const struct td_object *pool)
 {
 	uint64_t reserved = 0, used = 0, has = pool->asked_bytes;
 
 	/*
-	 * Memory that the pool has to give back does not count as free, and neither does that of
-	 * other graphs.
+	 * Free memory does not count if the pool has to give it back, or if it belongs to other
+	 * graphs.
 	 */
 	if (!pool->is_over && pool->kind != TD_OUTSIDE_GRAPH &&
 		td_table_ask(pool, &reserved, &used) && reserved > used)
@@ -92,7 +94,7 @@ static uint64_t rounded(uint64_t bytes)
 	return (bytes + ROUND_BYTES - 1) / ROUND_BYTES * ROUND_BYTES;
 }
 
-/* Records what a graph needs beyond what it has. */
+/* Records what a graph needs beyond the memory that it has. */
 static void want_for_graph(struct td_outside_claim *claim, uint64_t bytes, uint64_t since)
 {
 	const struct td_object *pool = claim->object;
@@ -129,7 +131,7 @@ static void note_granted(struct td_outside_claim *claim, uint64_t bytes)
 	td_lock_drop(&td_table.lock);
 }
 
-/* Returns how many have ended by now. */
+/* Withdraws the claim. Returns how many claims on the pool have ended by now. */
 static uint32_t give_up(struct td_outside_claim *claim)
 {
 	uint32_t ended;
@@ -142,8 +144,8 @@ static uint32_t give_up(struct td_outside_claim *claim)
 }
 
 /*
- * Waits for others' claims, which this one was added to: they may have left some free memory.
- * False: none of them ended.
+ * Waits for other claims on the pool: when they end they may leave free memory. False: none has
+ * ended.
  */
 static bool await_others(const struct td_object *pool, uint32_t ended, unsigned *waits)
 {
@@ -161,7 +163,7 @@ static bool await_others(const struct td_object *pool, uint32_t ended, unsigned 
 	return changed;
 }
 
-/* CUDA_SUCCESS: it is under way. Else it is not. */
+/* Claims the growth of a pool. CUDA_SUCCESS: the claim is in progress. Otherwise it was dropped. */
 static int claim_growth(struct td_outside_claim *claim, uint64_t bytes, uint64_t since)
 {
 	unsigned waits = 0;
@@ -187,7 +189,7 @@ static void begin_claim(struct td_outside_claim *ret, struct td_object *pool, ui
 {
 	memset(ret, 0, sizeof(*ret));
 	ret->growth = true;
-	ret->object = pool; /* with the caller's reference */
+	ret->object = pool; /* with a reference for the caller */
 	ret->key = key_bytes ? td_table_key(TD_KEY_ADDRESS, 0, key_bytes) : NULL;
 	ret->slot = pool->device < 0 ? -1 : td_table_slot(pool->device);
 	td_outside_refresh();
@@ -218,8 +220,8 @@ int td_outside_claim_graph(
 	begin_claim(ret, pool, 0);
 	r = claim_growth(ret, bytes, since);
 	/*
-	 * The graph's own memory is given up too, if it is not in use. If it is in use, the memory
-	 * that others kept is gone by now.
+	 * The graph's own memory is trimmed too if it is not in use. If it is in use, at least the
+	 * memory that other graphs kept has been trimmed by now.
 	 */
 	if (r && since != TD_NEVER_LAUNCHED)
 		r = claim_growth(ret, bytes, TD_NEVER_LAUNCHED);
@@ -235,7 +237,7 @@ bool td_outside_graph_holds(struct td_outside_claim *claim)
 	if (!claim->object)
 		return true;
 	td_lock_take(&td_table.lock);
-	/* A claim for all of the memory lost nothing by trims before this. */
+	/* A claim for all of the graph's memory cannot have lost anything by a trim. */
 	if (claim->relies)
 		holds = claim->object->trimmed_bytes == claim->trimmed_bytes;
 	else
@@ -267,7 +269,9 @@ int td_outside_trim_graphs(int device)
 	return r;
 }
 
-/* Returns what the pool holds beyond what is counted and what claims in progress were granted. */
+/*
+ * Returns how much the pool holds beyond what is counted and what claims in progress were granted.
+ */
 static uint64_t excess(const struct td_object *pool)
 {
 	uint64_t reserved = 0, used, granted;

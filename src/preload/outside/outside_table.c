@@ -1,4 +1,4 @@
-/* Objects and keys; see outside_table.h. */
+/* The table of outside memory; see outside_table.h. */
 #include "preload/outside/outside_table.h"
 
 #include <stdlib.h>
@@ -24,7 +24,10 @@ static bool is_charged(const struct td_object *object)
 	}
 }
 
-/* A pool's free memory is not in use; a graph does not say what is. */
+/*
+ * Is the object's memory counted by its pieces in use? For a pool it is. The driver does not tell
+ * which part of a graph's memory is in use.
+ */
 static bool is_counted_by_piece(const struct td_object *object)
 {
 	return object->is_pool && object->kind != TD_OUTSIDE_GRAPH;
@@ -53,7 +56,8 @@ static void count_in_use(const struct td_object *object, uint64_t change)
 }
 
 /*
- * An object counts as crossed when it grows by an import, or ends as memory that others may have.
+ * Counts memory that crosses between processes: an import that grows, or exportable memory that
+ * ends here and that others may keep.
  */
 static bool has_crossed(const struct td_object *object, uint64_t bytes)
 {
@@ -78,7 +82,7 @@ void td_table_note_beyond(struct td_object *object)
 
 void td_table_count(struct td_object *object, uint64_t bytes)
 {
-	uint64_t change = bytes - object->bytes; /* modulo 2^64 */
+	uint64_t change = bytes - object->bytes; /* wraps around for a decrease */
 
 	if (object->device >= 0 && has_crossed(object, bytes)) {
 		td_table.crossed_bytes[object->device] += bytes ? change : object->bytes;
@@ -162,7 +166,7 @@ void td_table_put_key(struct td_key *key)
 {
 	struct td_object *object = key->object;
 
-	/* A pool that the program has given up holds what is still in use. */
+	/* The program has destroyed this pool, so it holds only memory that is still in use. */
 	if (object->is_pool && !object->pool && key->what == TD_KEY_ADDRESS)
 		td_table_count(object, object->bytes > key->bytes ? object->bytes - key->bytes : 0);
 	td_table_put_object(object);
@@ -191,7 +195,7 @@ int td_table_trim_graphs(struct td_object *object)
 
 	if (!known || !td_table_ask(object, &after, &used))
 		after = 0;
-	/* Other threads' launches may have taken what was granted to them meanwhile. */
+	/* Meanwhile launches of other threads may have taken memory that was granted to them. */
 	freed = before + object->granted_bytes;
 	freed -= after < freed ? after : freed;
 	object->trimmed_bytes += freed < before ? freed : before;
@@ -199,8 +203,8 @@ int td_table_trim_graphs(struct td_object *object)
 }
 
 /*
- * Trims down to keep_bytes. It breaks no capture of another thread, whenever that began: while a
- * capture is known, it waits.
+ * Trims the pool to keep_bytes. It waits while a capture is known, since it could break one of
+ * another thread.
  */
 static void trim_pool(struct td_object *object, uint64_t keep_bytes)
 {
@@ -224,7 +228,7 @@ void td_table_trim_pool(struct td_object *object)
 
 	if (object->wanted_bytes > object->asked_bytes)
 		counted_on = object->wanted_bytes - object->asked_bytes;
-	/* A graph's memory goes as a whole or not at all. */
+	/* The driver trims a graph's memory as a whole or not at all. */
 	if (!counted_on)
 		trim_pool(object, 0);
 	else if (object->kind != TD_OUTSIDE_GRAPH && td_table_ask(object, &reserved, &used))

@@ -17,34 +17,35 @@
 #define TD_OUTSIDE_DEVICES 64
 #define TD_OUTSIDE_BUCKETS 4096
 
-/* Waits for the driver to have what was granted: half a second. */
+/* One wait for the driver to have granted memory; half a second in all. */
 #define TD_OUTSIDE_WAIT_NS 2000000
 #define TD_OUTSIDE_WAITS   250
 
 struct td_object {
-	struct td_object *next_pool; /* in pools */
+	struct td_object *next_pool; /* the list td_table.pools */
 	uint64_t bytes;
 	/*
-	 * is_over: the size granted, to which the pool has to shrink before its free memory counts.
+	 * The growth granted so far. If is_over: the size to which the pool has to shrink before
+	 * its free memory counts.
 	 */
 	uint64_t most;
-	uint64_t beyond_bytes; /* what it holds beyond that: nobody granted it, and it is to go */
-	uint64_t pool; /* handle, while the program has it; 0: it has not, or there is none */
+	uint64_t beyond_bytes; /* held beyond `most`: not granted, so it has to be given back */
+	uint64_t pool;         /* the pool's handle; 0: destroyed by the program, or no pool */
 	/*
-	 * For the claims in progress on a pool, which share its free memory: how many there are,
-	 * what they want together, what of that is asked for, what was granted, and how many have
-	 * ended.
+	 * Sums over the claims in progress on this pool, which share its free memory: bytes wanted,
+	 * asked for and granted; number of claims, and of claims that have ended.
 	 */
 	uint64_t wanted_bytes, asked_bytes, granted_bytes;
 	uint32_t claims, ended;
-	uint32_t relying; /* of them: on what their graphs have, so that it is not trimmed now */
-	uint64_t trimmed_bytes; /* of graphs' memory, so far */
+	/* claims that rely on memory of their graphs, which must not be trimmed */
+	uint32_t relying;
+	uint64_t trimmed_bytes; /* graph memory trimmed so far */
 	uint32_t references;
 	int device;
 	uint8_t kind;
-	bool is_guessed; /* an import that was not mapped yet: how much it is is not known */
-	bool on_host, is_pool, is_over; /* is_over: a pool grew by what was not granted */
-	void *context;                  /* it ends with it; NULL: with the process */
+	bool is_guessed; /* an import that is not mapped yet, so its size is not known */
+	bool on_host, is_pool, is_over; /* is_over: the pool grew by more than was granted */
+	void *context;                  /* context that it ends with; NULL: the process */
 };
 
 struct td_key {
@@ -56,79 +57,84 @@ struct td_key {
 
 struct td_table {
 	struct td_lock lock;
-	/* guarded by lock */
+	/* Guarded by lock. */
 	struct td_key *buckets[TD_OUTSIDE_BUCKETS];
 	struct td_object *pools;
-	uint64_t mappings; /* keys of that kind */
+	uint64_t mappings; /* number of keys of kind TD_KEY_MAPPING */
 	uint64_t device_bytes[TD_OUTSIDE_DEVICES], host_bytes[TD_OUTSIDE_DEVICES],
 		kind_bytes[TD_OUTSIDE_DEVICES][TD_OUTSIDE_N];
 	/*
-	 * The part of device_bytes that pools took without a grant. It is separate, because counted
-	 * with the rest it would raise what the process may have.
+	 * The part of device_bytes that pools took without a grant. It is kept apart, because it
+	 * must not raise what the process may have.
 	 */
 	uint64_t beyond_bytes[TD_OUTSIDE_DEVICES];
-	/* so far, by device: imported, or exportable and given up here */
+	/* Sums so far, by device. crossed: imported, or exportable and freed here. */
 	uint64_t crossed_bytes[TD_OUTSIDE_DEVICES],
-		given_up_bytes[TD_OUTSIDE_DEVICES]; /* given up: the latter */
+		given_up_bytes[TD_OUTSIDE_DEVICES]; /* of crossed: exportable and freed here */
 	uint64_t peak_bytes[TD_SLOT_MAX];
 	uint64_t in_use_bytes
-		[TD_OUTSIDE_DEVICES];       /* of it, of pools only what the program has of them */
-	unsigned slots[TD_OUTSIDE_DEVICES]; /* one more than the device's; 0: not known yet */
+		/* of device_bytes: for pools only what the program has allocated */
+		[TD_OUTSIDE_DEVICES];
+	unsigned slots[TD_OUTSIDE_DEVICES]; /* slot of the device plus 1; 0: not known yet */
 
 	_Atomic uint32_t pool_count;
 };
 
 extern struct td_table td_table;
 
-/* -- with the lock -- */
+/* -- functions that need the lock -- */
 
-/* The device's memory is counted for this slot's steps. */
+/* From now on the device's memory counts in the step figures of this slot. */
 void td_table_note_slot(int device, int slot);
-/* Sets the object's size. */
+/* Sets the object's size and updates all sums. */
 void td_table_count(struct td_object *object, uint64_t bytes);
-/* `most` or is_over has changed. */
+/* Called when `most` or is_over has changed: updates beyond_bytes. */
 void td_table_note_beyond(struct td_object *object);
 struct td_key **td_table_bucket(enum td_outside_key what, uint64_t value);
 struct td_key *td_table_find(enum td_outside_key what, uint64_t value);
 void td_table_link(struct td_key *key);
 struct td_key *td_table_unlink(struct td_key **at);
-/* Takes one reference; the last one's object is no longer counted, and freed. */
+/* Drops one reference. With the last one the object is no longer counted, and is freed. */
 void td_table_put_object(struct td_object *object);
-/* An unlinked key, with its reference. */
+/* Frees a key that is not linked, and drops its reference. */
 void td_table_put_key(struct td_key *key);
-/* The driver's figures for a pool: what it holds, and what is in use. False: it does not say. */
+/*
+ * Asks the driver how much a pool holds and how much of it is in use. False: the driver does not
+ * tell.
+ */
 bool td_table_ask(const struct td_object *object, uint64_t *ret_reserved, uint64_t *ret_used);
 /* Gives the pool's free memory back to the driver, except what claims in progress count on. */
 void td_table_trim_pool(struct td_object *object);
 /*
- * Trims all memory that graphs keep, for any caller: no claim relies on it, or that cannot be
- * helped. Returns the driver's result.
+ * Trims all unused graph memory, also if a claim relies on it: the caller has made sure that none
+ * does, or cannot avoid it. Returns the driver's result.
  */
 int td_table_trim_graphs(struct td_object *object);
 /*
- * Counts what the driver says. While claims are in progress, they count the growth of their pool.
+ * Counts the pool's size as the driver tells it. While claims are in progress, they count its
+ * growth.
  */
 void td_table_ask_pool(struct td_object *object);
-/* The same, counting at most most_bytes. */
+/* The same, but counts at most most_bytes. */
 void td_table_ask_pool_within(struct td_object *object, uint64_t most_bytes);
 
-/* -- without -- */
+/* -- functions to be called without the lock -- */
 
-/* Below 0: not known, or no context there yet. */
+/* Returns the device of a slot; negative: not known, or no context there yet. */
 int td_table_device(unsigned slot);
 int td_table_slot(int device);
-/* The daemon is to hear of the device's totals. */
+/* Has the daemon told of the device's new totals. */
 void td_table_tell(int device);
-/* Reports the totals at once, before others act on the old ones. */
+/* The same at once, before other processes act on the old totals. */
 void td_table_tell_at_once(int device);
-/* Returns a key that is not linked and has no object, or NULL. */
+/* Returns a new key that is not linked and has no object, or NULL if malloc failed. */
 struct td_key *td_table_key(enum td_outside_key what, uint64_t value, uint64_t bytes);
 
-/* -- outside.c's, for pools -- */
+/* -- functions of outside.c for pools -- */
 
-/* need of client.h; waits at the closed gate instead of leaving the bytes off the device. */
+/* Like td_client_need, but waits at the closed gate instead of leaving the bytes off the device. */
 int td_outside_ask(unsigned slot, uint64_t bytes, enum td_mobility mobility);
 int td_outside_grant(struct td_outside_claim *claim, uint64_t bytes);
 void td_outside_drop(struct td_outside_claim *claim);
-/* For a pool's claim, with the lock: it is no longer in progress. */
+/* Removes a claim from its pool's list. The caller holds the lock. */
 void td_outside_delist(struct td_outside_claim *claim);

@@ -1,6 +1,6 @@
 /*
- * The ranges that copies and sets name, in the terms of cuda.h, and whether one allocation covers
- * each; see reach.h.
+ * Finds the address ranges that copies and memsets name, as cuda.h defines them, and checks whether
+ * one allocation contains each; see reach.h.
  */
 #include "preload/outside/reach.h"
 
@@ -26,7 +26,7 @@ bool td_reach_flat(uint64_t address, uint64_t bytes)
 	return r != CUDA_SUCCESS && r != TD_BACKEND_NOT_MINE;
 }
 
-/* *sum += count * each; false: that is no number of bytes. */
+/* Adds count * each to *sum. Returns false on overflow. */
 static bool add_product(uint64_t *sum, uint64_t count, uint64_t each)
 {
 	uint64_t bytes;
@@ -47,9 +47,9 @@ bool td_reach_rows(
 	return td_reach_flat(address, bytes);
 }
 
-/* The box that a copy takes out of a side: from its first byte to its last. */
+/* The box of a copy on one side, from its first byte to its last. */
 struct extent {
-	size_t width, height, depth; /* width: bytes */
+	size_t width, height, depth; /* width in bytes */
 };
 
 static bool side_reaches(const struct td_copy3d_side *s, const struct extent *e)
@@ -113,7 +113,7 @@ bool td_reach_node(const void *params)
 	return p && p->type == TD_NODE_SET && td_reach_set(&p->set);
 }
 
-/* -- batches: one that reaches beyond, and the driver takes none of them -- */
+/* -- batches: the driver refuses the whole batch if one copy reaches beyond its allocation -- */
 
 static bool fails(size_t i, size_t *ret_fail)
 {
@@ -133,7 +133,7 @@ bool td_reach_batch(const CUdeviceptr *to, const CUdeviceptr *from, const size_t
 	return false;
 }
 
-/* CUarray_format: of one channel. 0: not known here. */
+/* Returns the bytes of one channel of a CUarray_format; 0: unknown format. */
 static size_t channel_bytes(int format)
 {
 	switch (format) {
@@ -149,7 +149,10 @@ static size_t channel_bytes(int format)
 	}
 }
 
-/* An extent counts elements: of the array, if one side is one, else bytes. 0: not known. */
+/*
+ * Returns the unit of an extent: an element of the array, if one side is an array, otherwise one
+ * byte. 0: not known.
+ */
 static size_t element_bytes(const struct td_copy_op *op)
 {
 	const struct td_copy_operand *array = op->from.type == TD_OPERAND_ARRAY ? &op->from
@@ -165,7 +168,7 @@ static size_t element_bytes(const struct td_copy_op *op)
 	return channel_bytes(d.format) * d.channels;
 }
 
-/* A row's length or a layer's height of 0 means the extent. */
+/* A row length or layer height of 0 means that of the extent. */
 static bool operand_reaches(
 	const struct td_copy_operand *o, const struct td_copy_op *op, size_t each)
 {
