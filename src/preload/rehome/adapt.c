@@ -1,10 +1,9 @@
 /*
- * Adapters: what stands in td_real in the place of the driver's functions once the program has
- * moved. They exchange the handles of the program's objects for those of their twins, by the kinds
- * in cuda/symbols.def, and back in what the driver returns. Structs that hold handles (kind %) have
- * adapters of their own, which exchange them in a copy.
- *
- * Handles of no context (libraries, kernels, graphs, pools) are the same everywhere.
+ * Adapters: the functions that replace the driver's in td_real once the program has moved to
+ * another GPU. They replace the handles of the program's objects by those of their twins, by the
+ * kinds in cuda/symbols.def, and replace them back in the driver's results. Structs that contain
+ * handles (kind %) have adapters of their own, which work on a copy. Handles that belong to no
+ * context (libraries, kernels, graphs, pools) are the same on each GPU.
  */
 #include "preload/rehome/adapt.h"
 
@@ -14,9 +13,9 @@
 #include "preload/driver/real.h"
 #include "preload/rehome/objects.h"
 
-/* -- by kinds -- */
+/* -- adapters by kinds of parameters -- */
 
-/* Returns the context that stands for this one. */
+/* Returns the twin of the program's context on the current GPU. */
 static void *context_here(void *context)
 {
 	for (CUdevice h = 0; context && h < TD_HOMES_MAX; h++)
@@ -25,7 +24,7 @@ static void *context_here(void *context)
 	return context;
 }
 
-/* The program's own, for its context here. */
+/* Returns the program's own context for its twin. */
 static void *context_shown(void *context)
 {
 	CUdevice here = td_rehome_here();
@@ -65,8 +64,8 @@ static void *shown(char kind, void *handle)
 }
 
 /*
- * A device that is named here is the one that the program's memory and code are on. Elsewhere it is
- * the one that the program has chosen, whose name and number it keeps.
+ * Does a device in this call mean the GPU on which the program's memory and code are? In all other
+ * calls it means the GPU that the program has chosen, whose name and number it keeps.
  */
 static bool follows(unsigned symbol)
 {
@@ -86,8 +85,8 @@ static bool follows(unsigned symbol)
 }
 
 /*
- * args[i] points to the i-th parameter, which is the adapter's own. Handles that the call reads are
- * exchanged in place.
+ * args[i] points to the adapter's copy of the i-th parameter. Handles that the call reads are
+ * replaced in place.
  */
 static void enter(unsigned symbol, void *const *args)
 {
@@ -98,7 +97,7 @@ static void enter(unsigned symbol, void *const *args)
 		if (*kind == '*' || *kind == '&') {
 			while (kind[1] == '*' || kind[1] == '&')
 				kind++;
-			kind++; /* what it points to */
+			kind++; /* the kind of what the pointer points to */
 		} else if (strchr("csemf", *kind)) {
 			*(void **)args[i] = here(*kind, *(void **)args[i]);
 		} else if (*kind == 'D' && follows(symbol)) {
@@ -149,7 +148,7 @@ static void leave(unsigned symbol, void *const *args, CUresult r)
 #define PICK(                                                                                      \
 	none, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, name, ...)    \
 	name
-/* The address of each parameter, with a comma behind it. */
+/* The addresses of all parameters, each followed by a comma. */
 #define POINTERS(...)                                                                              \
 	PICK(0, ##__VA_ARGS__, P16, P15, P14, P13, P12, P11, P10, P9, P8, P7, P6, P5, P4, P3, P2,  \
 		P1, P0)                                                                            \
@@ -170,9 +169,9 @@ static void leave(unsigned symbol, void *const *args, CUresult r)
 #include "cuda/symbols.def"
 #undef SYMBOL
 
-/* -- calls with structs that hold handles: a copy has the twins -- */
+/* -- calls with structs that contain handles: these get a copy with the twins' handles -- */
 
-/* The most attributes of a launch that are looked at. CUDA 13 has fewer kinds of them. */
+/* At most this many launch attributes are read. CUDA 13 has fewer kinds. */
 #define ATTRIBUTES_MAX       32
 #define ATTRIBUTE_EVENT      7  /* CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT */
 #define ATTRIBUTE_COMPLETION 12 /* CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT */
@@ -182,7 +181,7 @@ struct launch {
 	CUlaunchAttribute attributes[ATTRIBUTES_MAX];
 };
 
-/* NULL: it has more attributes than are followed. */
+/* Returns the launch config with the twins' handles; NULL: it has more attributes than are read. */
 static const CUlaunchConfig *launch_here(const CUlaunchConfig *config, struct launch *copy)
 {
 	if (!config)
@@ -223,14 +222,14 @@ static const CUlaunchConfig *launch_here(const CUlaunchConfig *config, struct la
 LAUNCH_EX(cuLaunchKernelEx)
 LAUNCH_EX(cuLaunchKernelEx_ptsz)
 
-/* It is about several GPUs, each with a function and a stream of its own. */
+/* It launches on several GPUs, each with its own function and stream. */
 static CUresult struct_cuLaunchCooperativeKernelMultiDevice(void *a0, unsigned a1, unsigned a2)
 {
 	(void)a0, (void)a1, (void)a2;
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* Exchanges the handle at that place of a struct. */
+/* Replaces the handle at that offset of a struct. */
 static void put_here(char kind, void *copy, size_t at)
 {
 	void *handle;
@@ -249,7 +248,7 @@ static void put_shown(char kind, void *out, size_t at)
 	memcpy((char *)out + at, &handle, sizeof(handle));
 }
 
-/* CUDA_KERNEL_NODE_PARAMS, and its second form, which has a kernel and a context behind it. */
+/* Sizes of CUDA_KERNEL_NODE_PARAMS: version 2 has a kernel and a context at the end. */
 #define KERNEL_V1       56
 #define KERNEL_V2       72
 #define KERNEL_FUNCTION 0
@@ -299,14 +298,14 @@ KERNEL_NODE(cuGraphExecKernelNodeSetParams_v2, KERNEL_V2, a2, a0, a1, twins)
 KERNEL_NODE_GET(cuGraphKernelNodeGetParams, KERNEL_V1)
 KERNEL_NODE_GET(cuGraphKernelNodeGetParams_v2, KERNEL_V2)
 
-/* CUgraphNodeParams: the kind of the node, then from 16 on its parameters. */
+/* CUgraphNodeParams: the kind of node first, its parameters from offset 16. */
 #define NODE_BYTES  256
 #define NODE_PARAMS 16
 enum { NODE_KERNEL = 0, NODE_MEMCPY = 1, NODE_MEMSET = 2, NODE_WAIT = 6, NODE_RECORD = 7 };
 #define MEMCPY_CONTEXT 8
 #define MEMSET_CONTEXT 40
 
-/* A node of memory is the program's own struct: the driver writes the address into it. */
+/* A memory node uses the program's own struct, because the driver writes the address into it. */
 static void *node_here(void *params, char *copy)
 {
 	int kind;
@@ -344,7 +343,7 @@ NODE(cuGraphAddNode_v2, a5, a0, a1, a2, a3, a4, twins)
 NODE(cuGraphNodeSetParams, a1, a0, twins)
 NODE(cuGraphExecNodeSetParams, a2, a0, a1, twins)
 
-/* CUDA_MEMCPY3D_PEER */
+/* size of CUDA_MEMCPY3D_PEER */
 #define PEER_BYTES 200
 #define PEER_FROM  64
 #define PEER_TO    152
@@ -373,7 +372,7 @@ PEER_COPY(cuMemcpy3DPeer_ptds, twins)
 PEER_COPY(cuMemcpy3DPeerAsync, twins, stream)
 PEER_COPY(cuMemcpy3DPeerAsync_ptsz, twins, stream)
 
-/* -- places: what the program puts on its GPU has to be where its work is -- */
+/* -- locations: memory for the program's GPU belongs where its work now runs -- */
 
 static CUmemLocation place_here(CUmemLocation location)
 {
@@ -394,7 +393,7 @@ static CUresult struct_cuMemCreate(CUmemGenericAllocationHandle *a0, size_t a1,
 	return adapt_cuMemCreate(a0, a1, &copy, a3);
 }
 
-/* More at once than there can be devices: each alone. */
+/* With more locations than there can be devices, each is passed alone. */
 static CUresult struct_cuMemSetAccess(
 	CUdeviceptr a0, size_t a1, const CUmemAccessDesc *a2, size_t a3)
 {
@@ -435,7 +434,7 @@ static CUresult struct_cuMemAdvise_v2(CUdeviceptr a0, size_t a1, int a2, CUmemLo
 
 /* -- events -- */
 
-/* No move comes in between: it is recorded where the table says. */
+/* A move must not come in between: the event is recorded on the GPU that the table names. */
 #define RECORD_EVENT(symbol, ...)                                                                  \
 	static CUresult struct_##symbol TD_PARAMS_##symbol                                         \
 	{                                                                                          \
@@ -474,7 +473,7 @@ static CUresult struct_cuEventElapsedTime_v2(float *a0, CUevent a1, CUevent a2)
 	return twin_elapsed(a0, a1, a2, true);
 }
 
-/* -- callbacks: they are told the program's stream -- */
+/* -- callbacks: they receive the program's own stream -- */
 
 struct callback {
 	CUstreamCallback call;
@@ -509,7 +508,7 @@ static void call_back(CUstream stream, CUresult status, void *arg)
 ADD_CALLBACK(cuStreamAddCallback)
 ADD_CALLBACK(cuStreamAddCallback_ptsz)
 
-/* -- names: those of the program's own objects -- */
+/* -- ids and names: those of the program's own objects -- */
 
 static CUresult struct_cuCtxGetId(CUcontext a0, unsigned long long *a1)
 {
@@ -531,7 +530,7 @@ static CUresult struct_cuCtxGetId(CUcontext a0, unsigned long long *a1)
 STREAM_ID(cuStreamGetId)
 STREAM_ID(cuStreamGetId_ptsz)
 
-/* -- the end of the program's context: the library ends the twins behind it -- */
+/* -- the program ends its context: its twins end with it -- */
 
 #define END_CONTEXT(symbol)                                                                        \
 	static CUresult struct_##symbol TD_PARAMS_##symbol                                         \
@@ -543,7 +542,7 @@ END_CONTEXT(cuCtxDestroy)
 END_CONTEXT(cuCtxDestroy_v2)
 END_CONTEXT(cuCtxDetach)
 
-/* -- installing -- */
+/* -- installing the adapters -- */
 
 #define STRUCTS(STRUCT)                                                                            \
 	STRUCT(cuLaunchKernelEx)                                                                   \
@@ -587,8 +586,8 @@ END_CONTEXT(cuCtxDetach)
 	STRUCT(cuCtxDetach)
 
 /*
- * Calls that are about devices by their numbers, or about none: the program goes on seeing the GPU
- * that it has chosen.
+ * Does this call stay with the driver's function? Calls about device numbers, or about no device,
+ * do: the program goes on seeing the GPU that it has chosen.
  */
 static bool stays(unsigned symbol)
 {

@@ -1,4 +1,4 @@
-/* The parts of rehome to each other, beside the table of objects. */
+/* Functions that the files of rehome call in each other, apart from the table of objects. */
 #pragma once
 
 #include <stdbool.h>
@@ -6,14 +6,17 @@
 #include "cuda/symbols.h"
 #include "cuda/types.h"
 
-/* record.c: its functions in td_real, or the driver's. Does it have this symbol? */
+/*
+ * td_record_install puts record.c's functions (records) or the driver's into td_real.
+ * td_record_has: does record.c have a function for this symbol?
+ */
 void td_record_install(bool records);
 bool td_record_has(unsigned index);
 
-/* adapt.c: all others, from now on. */
+/* adapt.c: puts all adapters into td_real, for good. */
 void td_adapt_install(void);
 
-/* Once the process has moved: td_rehome_sync. */
+/* Once the process has moved: calls td_rehome_sync. */
 void td_adapt_sync(void);
-/* A twin of a stream ends: nobody names it any more. */
+/* The twin of a stream is about to be destroyed: its handle must not be used any more. */
 void td_adapt_stream_ends(void *stream);

@@ -1,4 +1,4 @@
-/* The table of objects that have twins: see objects.h. */
+/* The table of objects and their twins; see objects.h. */
 #include "preload/rehome/objects.h"
 
 #include <pthread.h>
@@ -9,18 +9,18 @@
 
 #define BUCKETS 1024
 
-/* A handle at one home leads to its row. */
+/* Leads from a handle at one home to its row. */
 struct entry {
 	struct entry *next;
 	const void *handle;
 	struct td_twin *row;
 };
 
-static pthread_mutex_t keeping = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP; /* before lock */
+static pthread_mutex_t keeping = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP; /* taken before lock */
 static struct td_lock lock = TD_LOCK_INIT(TD_RANK_REHOME);
-/* guarded by lock */
+/* Guarded by lock. */
 static struct entry *buckets[BUCKETS];
-static struct td_twin *rows, *last_row; /* in the order of their making */
+static struct td_twin *rows, *last_row; /* in order of creation */
 static size_t row_count;
 
 static _Atomic uint32_t with_variables, without_image;
@@ -90,7 +90,7 @@ bool td_twin_add(const struct td_twin *row)
 
 	if (!fresh)
 		return false;
-	/* The driver has given a handle out again: its end was not seen. */
+	/* The driver has reused a handle: the end of the old object was not seen. */
 	if (td_twin_remove(row->kind, row->handles[row->first], &stale))
 		td_twin_release(&stale);
 	*fresh = *row;
@@ -263,7 +263,7 @@ int td_twin_each(int (*visit)(const struct td_twin *row, void *arg), void *arg)
 	td_lock_drop(&lock);
 	if (!copies)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	/* One that has ended meanwhile is left out. */
+	/* A row that has been removed meanwhile is skipped. */
 	for (size_t i = 0; i < count && !r; i++) {
 		td_twins_keep();
 		if (td_twin_get(copies[i].kind, copies[i].handles[copies[i].first], &row))
@@ -310,7 +310,10 @@ void td_twins_drop(const void *context)
 			td_twin_release(&row);
 }
 
-/* The rows of the parent stay where they are: the child's driver knows none of them. */
+/*
+ * Called in a forked child, whose driver knows none of the objects. The memory of the rows is not
+ * freed.
+ */
 void td_twins_forked(void)
 {
 	keeping = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;

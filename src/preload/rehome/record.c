@@ -1,10 +1,8 @@
 /*
- * Puts objects into the table when the program makes them, and takes them out when it ends them:
- * see rehome.h. The functions here stand in td_real for the driver's from the time on when the
- * driver is loaded, whether or not the process has moved. In a process that sees one GPU alone they
- * leave again at the first object, and the driver's functions stand there.
- *
- * An object whose row cannot be had for want of memory prevents moves (HANDLES).
+ * Records objects in the table when the program makes them, and removes them when it ends them; see
+ * rehome.h. These functions replace the driver's in td_real from the time when the driver is
+ * loaded. If the process sees only one GPU, the driver's functions are put back at the first
+ * object. If malloc fails for a row, the process cannot be moved any more (HANDLES).
  */
 #include "preload/rehome/objects.h"
 
@@ -18,7 +16,10 @@
 #include "preload/image/image.h"
 #include "preload/rehome/adapt.h"
 
-/* More is not kept of a module: code of that size comes as a library, which needs no copy. */
+/*
+ * A larger module's image is not kept. Code of that size usually comes as a library, which needs no
+ * copy.
+ */
 #define IMAGE_MAX (64ull << 20)
 
 static void add(struct td_twin *row, void *handle)
@@ -28,7 +29,7 @@ static void add(struct td_twin *row, void *handle)
 
 	if (home < 0 && td_true->cuCtxGetDevice(&home))
 		home = -1;
-	/* Kernels and libraries outlive contexts. */
+	/* Kernels and libraries belong to no context. */
 	if (row->kind != TD_TWIN_KERNEL && row->kind != TD_TWIN_LIBRARY &&
 		!td_true->cuCtxGetCurrent(&context))
 		row->context = td_rehome_program_context(context);
@@ -46,7 +47,9 @@ static void add(struct td_twin *row, void *handle)
 	td_twin_release(row);
 }
 
-/* In front of each call: false: nothing is to be recorded. td_rehome_end follows. */
+/*
+ * Called before each call. Returns false if nothing is to be recorded. td_rehome_end must follow.
+ */
 static bool begin(void)
 {
 	td_rehome_begin();
@@ -102,19 +105,19 @@ static CUresult record_cuEventCreate(CUevent *a0, unsigned a1)
 	return r;
 }
 
-/* All twins end with it. An object of no row is the driver's alone. */
+/* Ends an object with all its twins. An object without a row is ended in the driver only. */
 static CUresult end_all(enum td_twin_kind kind, void *handle, CUresult (*end)(void *handle))
 {
 	struct td_twin row;
 	CUresult r;
 
 	(void)begin();
-	/* A twin of it, or of one of its functions, may be in the making. */
+	/* Another thread may be making a twin of it or of one of its functions. */
 	td_twins_keep();
 	if (!td_twin_get(kind, handle, &row)) {
 		r = end(handle);
 	} else {
-		/* The one in use first: where the driver refuses, all stay. */
+		/* The twin in use is ended first: if the driver refuses, all of them stay. */
 		CUdevice here = td_rehome_here() < 0 ? row.first : td_rehome_here();
 		void *at_here = row.handles[here] ? row.handles[here] : row.handles[row.first];
 
@@ -176,7 +179,7 @@ static bool has_variables(const void *image, size_t bytes)
 	return data.device_bytes || data.managed_bytes || data.unknown;
 }
 
-/* image: as the driver took it. */
+/* image: as it was passed to the driver. */
 static void record_module(CUmodule module, const void *image)
 {
 	struct td_twin row = {.kind = TD_TWIN_MODULE};
@@ -188,7 +191,7 @@ static void record_module(CUmodule module, const void *image)
 		row.image = malloc(bytes + 1);
 	if (row.image) {
 		memcpy(row.image, start, bytes);
-		((char *)row.image)[bytes] = '\0'; /* PTX ends so */
+		((char *)row.image)[bytes] = '\0'; /* PTX ends with a NUL */
 		row.image_bytes = bytes;
 	}
 	add(&row, module);
@@ -228,7 +231,7 @@ static CUresult record_cuModuleLoadFatBinary(CUmodule *a0, const void *a1)
 	return r;
 }
 
-/* NULL: it cannot be read, or is too large. The caller frees it. */
+/* Reads a file. Returns NULL if it cannot be read or is too large. The caller frees it. */
 static char *read_file(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -325,7 +328,7 @@ static void record_function(CUfunction function, const void *of, const char *nam
 {
 	struct td_twin row = {.kind = TD_TWIN_FUNCTION, .of = of, .of_library = !name}, known;
 
-	/* The driver gives the same handle for the same function. */
+	/* For the same function the driver returns the same handle. */
 	if (td_twin_get(TD_TWIN_FUNCTION, function, &known))
 		return;
 	row.name = name ? strdup(name) : NULL;
@@ -394,7 +397,10 @@ static CUresult record_cuLibraryGetModule(CUmodule *a0, void *a1)
 	return r;
 }
 
-/* An attribute is asked for again at the next home. One of no row has a default value there. */
+/*
+ * Records an attribute, to set it at the next home too. If there is no row, it has the default
+ * value there.
+ */
 static void record_set(enum td_twin_kind kind, void *handle, int what, int value)
 {
 	struct td_twin row = {.kind = kind}, known;
@@ -443,7 +449,7 @@ static CUresult record_cuFuncSetAttribute(CUfunction a0, int a1, int a2)
 	record_cuKernelSetCacheConfig(void *a0, int a1, CUdevice a2) SETS_KERNEL(
 		a0, cuKernelSetCacheConfig(a0, a1, td_rehome_device(a2)), TD_TWIN_SET_CACHE, a1)
 
-/* -- in the table of the driver's functions -- */
+/* -- putting these functions into td_real -- */
 
 #define RECORDED(RECORD)                                                                           \
 	RECORD(cuStreamCreate)                                                                     \

@@ -1,23 +1,23 @@
 /*
- * A program on another GPU than the one that it began on: its contexts, streams, events, modules
- * and functions have twins there, and every call of the program's names a twin where the program
- * names its own object.
+ * Runs a program on another GPU than the one where it began. Its contexts, streams, events, modules
+ * and functions have twins there: objects of the same kind that the library makes. Wherever a call
+ * of the program names an object, the driver gets the twin.
  *
- * The program keeps the handles that it was given. objects.c knows for each of them its twin on
- * each GPU that the process has lived on. record.c puts an object into that table when the program
- * makes it; a process that sees one GPU alone records nothing. adapt.c takes the place of the
- * driver's functions in td_real once the process has moved for the first time: a program that never
- * moves calls the driver as before.
+ * The program keeps the handles that it was given. objects.c has the twin of each handle on each
+ * GPU that the process has lived on. record.c enters an object into that table when the program
+ * makes it; in a process that sees only one GPU nothing is recorded. adapt.c replaces the driver's
+ * functions in td_real once the process has moved for the first time, so a program that never moves
+ * calls the driver directly.
  *
  *   hook, wrapper or thunk --> td_real.X --+-- the driver             never moved
- *                                          +-- adapter --> td_true->X  moved: handles are exchanged
+ *                                          +-- adapter --> td_true->X  moved: handles are replaced
  *
- * A home is a device by its ordinal in this process. An object's first home is where the program
- * made it. Its handle there is the one that the program has. Objects of earlier homes stay alive,
- * so that the driver does not give their handles out again.
+ * A home is a device that the process lives on, by its ordinal in this process. An object's first
+ * home is where the program made it; the handle there is the one that the program has. Objects of
+ * earlier homes stay alive, so that the driver does not reuse their handles.
  *
- * In the thread that calls, the twin of the context is made current in the place of the program's
- * one. Below the top of a thread's stack the program's own contexts may remain: they are exchanged
+ * On a calling thread the twin of the context is made current in place of the program's context.
+ * Further down in a thread's context stack the program's contexts may remain. They are replaced
  * when they come to the top.
  */
 #pragma once
@@ -34,7 +34,7 @@
 
 /* -- reasons not to move -- */
 
-/* Something has happened that prevents moves for good. */
+/* Bits of TD_UNMOVABLE: reasons that hold until the process ends. */
 extern _Atomic uint64_t td_unmovable_noted;
 
 static inline void td_unmovable_note(uint64_t why)
@@ -43,69 +43,79 @@ static inline void td_unmovable_note(uint64_t why)
 		atomic_fetch_or(&td_unmovable_noted, why);
 }
 
-/* The reasons that objects are: modules with variables, images that were not kept. */
+/*
+ * Returns the reasons that lie in the objects: modules with variables, images that were not kept.
+ */
 uint64_t td_rehome_reasons(void);
 
-/* -- calls that make or end objects, against the switch -- */
+/* -- calls that make or end objects exclude the switch to another GPU -- */
 
 /*
- * In between, the process does not switch to another GPU. Waits while it does. May be nested. Does
- * nothing in a process that cannot move.
+ * Between these two calls the process does not switch to another GPU. td_rehome_begin waits while
+ * it does. May be nested. Does nothing in a process that cannot move.
  */
 void td_rehome_begin(void);
 void td_rehome_end(void);
 
-/* The agent's: from now on begin waits. False: a call that has begun did not end in that time. */
+/*
+ * Agent: makes td_rehome_begin wait from now on. Returns false if a call that had begun before did
+ * not end in time.
+ */
 bool td_rehome_close(uint64_t timeout_ns);
 void td_rehome_open(void);
 
 /* -- the switch -- */
 
-/* Called once the driver's functions are in td_real: record.c takes the place of a few. */
+/* Called once td_real has the driver's functions: record.c replaces some of them. */
 void td_rehome_load(void);
 
-/* Has the process more than one GPU to live on? False until its first object was made. */
+/* Is there another GPU that the process could move to? False until its first object is made. */
 bool td_rehome_is_possible(void);
 
 /*
- * The program's context is to have a twin: `context` is it, on the device `home`. Called by one
- * thread at a time, before the first twin is made. 0, or -EBUSY: another context was named before.
+ * Names the program's context, on the device `home`, which is to have twins. Called by one thread
+ * at a time, before the first twin is made. Returns 0, or -EBUSY if another context was named
+ * before.
  */
 int td_rehome_adopt(CUcontext context, CUdevice home);
 
-/* The device that the process lives on; below 0: none was adopted. */
+/* Returns the device that the process lives on; negative: no context was named. */
 CUdevice td_rehome_here(void);
-/* The program's context there, or its twin; NULL: there is none yet. */
+/* Returns the program's context or its twin on that device; NULL: there is none yet. */
 CUcontext td_rehome_context(CUdevice home);
 
 /*
- * Makes the twin of the context on that device. It is current afterwards on the calling thread,
- * which pops it. CUresult.
+ * Makes the twin of the context on that device and leaves it current on the calling thread, which
+ * has to pop it. Returns a CUresult.
  */
 CUresult td_rehome_make_context(CUdevice home, CUcontext *ret);
 
 /*
- * Makes twins of all objects there. The context there is current. CUresult; those that were made
- * stay.
+ * Makes the missing twins of all objects on that device, whose context is current. Returns a
+ * CUresult; on failure the twins made so far stay.
  */
 CUresult td_rehome_make_all(CUdevice home);
 
 /*
- * Closed, with the device drained and memory at its new place: the process lives there from now on.
+ * Switches: the process lives on that device from now on. The caller has closed (td_rehome_close),
+ * drained the device and moved the memory.
  */
 void td_rehome_switch(CUdevice home);
 
-/* The device that stands for the program's own one; and the program's own for that. */
+/*
+ * td_rehome_device: the device on which the program's work for this device runs.
+ * td_rehome_device_shown: the reverse.
+ */
 CUdevice td_rehome_device(CUdevice device);
 CUdevice td_rehome_device_shown(CUdevice device);
 
 /*
- * The program's context has ended. If the program has moved, this waits for its work in the context
- * that stands for it, as the driver has waited for that in the program's own.
+ * The program has ended its context. If the program has moved, this waits for its work in the twin,
+ * as the driver has waited for the work in the program's own context.
  */
 void td_rehome_wait(const void *context);
 
-/* The program's context has ended: its objects and its twins go with it. */
+/* The program's context has ended: ends its objects and all twins. */
 void td_rehome_context_gone(void *context);
 
 void td_rehome_forked(void);

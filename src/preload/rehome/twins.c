@@ -1,9 +1,7 @@
 /*
- * Makes twins, and switches from one home to the next: see rehome.h.
- *
- * The state of the process's home is written by the agent, and by the thread that makes twins
- * before a move. The rest of the threads read it: `here` says where the process lives, and is
- * written last.
+ * Makes twins and switches from one home to the next; see rehome.h. The agent, and the thread that
+ * makes twins before a move, write the state of the process's home. Other threads only read it:
+ * `here` tells where the process lives, and is written last.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +16,15 @@
 
 _Atomic uint64_t td_unmovable_noted;
 
-static _Atomic int here = -1; /* below 0: no context was adopted */
-static CUdevice first = -1;   /* of the program's context */
+static _Atomic int here = -1; /* the current home; negative: no context was named yet */
+static CUdevice first = -1;   /* home of the program's own context */
 static void *_Atomic contexts[TD_HOMES_MAX];
 static _Atomic bool moved;
 
-/* An event of each home, and when it was recorded: times of two homes are compared by it. */
+/*
+ * An event of each home and the time when it was recorded, to compare times of events at different
+ * homes.
+ */
 static struct anchor {
 	CUevent event;
 	uint64_t at_ns;
@@ -51,7 +52,7 @@ void td_rehome_sync(void)
 {
 	CUcontext now = NULL, mine = td_rehome_context(td_rehome_here());
 
-	/* The library's own threads work where they mean to. */
+	/* The library's own threads choose their contexts themselves. */
 	if (td_marker_self && td_marker_self->internal)
 		return;
 	if (!mine || td_true->cuCtxGetCurrent(&now) || now == mine || !is_one_of_ours(now))
@@ -74,7 +75,7 @@ CUdevice td_rehome_device(CUdevice device)
 
 CUdevice td_rehome_device_shown(CUdevice device)
 {
-	/* Also while it moves: some of its memory may be here and some there. */
+	/* This holds during a move too, when some of the memory is on either GPU. */
 	return td_rehome_here() >= 0 && td_rehome_context(device) ? first : device;
 }
 
@@ -83,14 +84,14 @@ void td_adapt_stream_ends(void *stream)
 	(void)td_context_stream_ends(stream);
 }
 
-/* -- the gate of calls that make or end objects -- */
+/* -- calls that make or end objects exclude the switch -- */
 
-static _Atomic int32_t possible = -1; /* below 0: not asked yet */
+static _Atomic int32_t possible = -1; /* negative: not known yet */
 static _Atomic uint32_t inside, closed;
 static __thread unsigned depth __attribute__((tls_model("initial-exec")));
 static __thread bool is_inside __attribute__((tls_model("initial-exec")));
 
-/* The driver is initialised by then: an object is made. */
+/* The driver is initialised, because the program is making an object. */
 static bool ask_possible(void)
 {
 	int count = 0, is;
@@ -234,7 +235,7 @@ static CUresult make(const struct td_twin *row, CUdevice home, void **ret)
 	case TD_TWIN_EVENT: r = td_true->cuEventCreate((CUevent *)ret, row->flags); break;
 	case TD_TWIN_MODULE: r = make_module(row, (CUmodule *)ret); break;
 	case TD_TWIN_FUNCTION: r = make_function(row, home, (CUfunction *)ret); break;
-	case TD_TWIN_KERNEL: /* the same everywhere */
+	case TD_TWIN_KERNEL: /* the same handle on each GPU */
 	case TD_TWIN_LIBRARY:
 		*ret = row->handles[row->first];
 		r = CUDA_SUCCESS;
@@ -256,7 +257,8 @@ static void unmake(enum td_twin_kind kind, void *at)
 	case TD_TWIN_FUNCTION:
 	case TD_TWIN_KERNEL:
 	case TD_TWIN_LIBRARY:
-	case TD_TWIN_CONTEXT: return; /* the same handle again, or its module's */
+	/* the driver gives the same handle again, or the module's twin has it */
+	case TD_TWIN_CONTEXT: return;
 	}
 }
 
@@ -276,7 +278,7 @@ static CUresult make_at(const struct td_twin *row, CUdevice home)
 
 		if (at)
 			unmake(row->kind, at);
-		/* Another thread was faster, or the program has ended it. */
+		/* Another thread was faster, or the program has ended the object meanwhile. */
 		return r || td_twin_at(row->kind, program, home, &known) || !known
 			       ? r
 			       : CUDA_ERROR_OUT_OF_MEMORY;
@@ -331,7 +333,7 @@ int td_rehome_adopt(CUcontext context, CUdevice home)
 	return 0;
 }
 
-/* The settings of a context: its twin has the same. The source is current. */
+/* The settings of a context, which its twin gets too. The context to read is current. */
 #define LIMITS 8
 struct settings {
 	unsigned flags;
@@ -380,7 +382,7 @@ CUresult td_rehome_make_context(CUdevice home, CUcontext *ret)
 	read_settings(&settings);
 	(void)td_true->cuCtxPopCurrent_v2(&popped);
 	twin = td_rehome_context(home);
-	/* The flags of a primary context have a bit that a new one does not take. */
+	/* The flags of a primary context have a bit that a new context does not accept. */
 	r = twin ? td_true->cuCtxPushCurrent_v2(twin)
 		 : td_true->cuCtxCreate_v2(&twin, settings.flags & 0x1f, home);
 	if (r)
@@ -391,7 +393,7 @@ CUresult td_rehome_make_context(CUdevice home, CUcontext *ret)
 	return CUDA_SUCCESS;
 }
 
-/* The home's context is current, and nothing runs there. */
+/* Records the home's event and time. Its context is current, and nothing runs there. */
 static void set_anchor(CUdevice home)
 {
 	struct anchor *anchor = &anchors[home];
@@ -461,7 +463,7 @@ void td_rehome_context_gone(void *context)
 	atomic_store(&here, -1);
 }
 
-/* -- times -- */
+/* -- times between events -- */
 
 static CUresult elapsed(float *ret_ms, CUevent start, CUevent end, bool v2)
 {
