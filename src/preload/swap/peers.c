@@ -14,14 +14,14 @@
 #include "preload/swap/peers.h"
 #include "preload/swap/swap.h"
 
-/* An entry for each cuCtxEnablePeerAccess that is in force. */
+/* One entry for each cuCtxEnablePeerAccess that is in force. */
 struct pair {
 	struct pair *next;
-	CUcontext from, to; /* from reaches memory of to */
+	CUcontext from, to; /* work in `from` may access memory of `to` */
 	CUdevice from_device, to_device;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* before td_swap.lock */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* taken before td_swap.lock */
 static struct pair *pairs;                               /* guarded by lock */
 
 static bool device_of(CUcontext context, CUdevice *ret)
@@ -45,7 +45,7 @@ static bool is_open(CUdevice from, CUdevice to)
 	return false;
 }
 
-/* Opens or closes the mappings that exist and those to come. */
+/* Opens or closes the existing mappings of device `to` for device `from`, and all later ones. */
 static int open_device(CUdevice from, CUdevice to, bool open)
 {
 	int r = CUDA_SUCCESS;
@@ -62,8 +62,8 @@ static int open_device(CUdevice from, CUdevice to, bool open)
 }
 
 /*
- * Takes the pair out of the list; the last pair of its devices closes their mappings. The caller
- * holds the lock.
+ * Removes the pair from the list. With the last pair of two devices the mappings are closed. The
+ * caller holds the lock.
  */
 static void remove_pair(struct pair **at)
 {
@@ -162,11 +162,14 @@ void td_peers_forked(void)
 }
 
 /*
- * -- hardware beside the GPU: it uses physical addresses, so the memory stays in place until it is
- * freed --
+ * -- hardware beside the GPU, such as network cards: it uses physical addresses, so the memory
+ * stays in place until it is freed --
  */
 
-/* *ret_pinned: is it the backend's, and pinned by this? CUDA_SUCCESS, or why it cannot be. */
+/*
+ * Pins the memory if it is the backend's (*ret_pinned: whether it was pinned now). Returns
+ * CUDA_SUCCESS, or why it cannot be pinned.
+ */
 static CUresult pin_ours(CUdeviceptr address, bool *ret_pinned)
 {
 	struct td_swap_info info;
@@ -178,7 +181,7 @@ static CUresult pin_ours(CUdeviceptr address, bool *ret_pinned)
 	return r;
 }
 
-/* The driver's answer: what it has refused to do keeps nothing where it is. */
+/* Passes on the driver's result r. If the driver has refused the call, the pin is undone. */
 static CUresult pinned_for(CUdeviceptr address, bool pinned, CUresult r)
 {
 	if (r && pinned)
@@ -187,8 +190,8 @@ static CUresult pinned_for(CUdeviceptr address, bool pinned, CUresult r)
 }
 
 /*
- * A program asks for synchronous memory operations when it is about to register the memory for
- * RDMA.
+ * A program sets the attribute SYNC_MEMOPS when it is about to register the memory for RDMA, so the
+ * memory is pinned.
  */
 CUresult td_hook_cuPointerSetAttribute(const void *a0, int a1, CUdeviceptr a2)
 {
@@ -209,7 +212,10 @@ CUresult td_hook_cuMemGetHandleForAddressRange(
 			   a1, pinned, td_real.cuMemGetHandleForAddressRange(a0, a1, a2, a3, a4));
 }
 
-/* The other GPUs write to the memory that is bound, whatever is mapped at the address later. */
+/*
+ * Other GPUs write to the memory that is bound now, even if it were unmapped later, so it is
+ * pinned.
+ */
 CUresult td_hook_cuMulticastBindAddr(CUmemGenericAllocationHandle a0, size_t a1, CUdeviceptr a2,
 	size_t a3, unsigned long long a4)
 {

@@ -3,8 +3,8 @@
 
 #include <stdbool.h>
 
-/* May that device use memory of this one? */
+/* May device `from` use memory of device `to`? */
 bool td_peers_reach(int from, int to);
-/* Drops the peer mappings of a context that has been destroyed. */
+/* Drops the peer access of a context that has been destroyed. */
 void td_peers_context_ends(const void *context);
 void td_peers_forked(void);

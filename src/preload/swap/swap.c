@@ -1,10 +1,9 @@
 /*
- * Backend swap, the program's side. An allocation is a range of chunks at a fixed address
- * (chunk.h). Chunks move in bulk, several at a time (swap_move.c), and go back to the driver at
- * once, so that other processes can have the memory.
- *
- * Managed memory is never used. Allocations smaller than the granularity share blocks of one
- * granule (pieces.h); the block is what counts.
+ * Backend swap, the calls of the program's threads. An allocation is a range of chunks at a fixed
+ * address (chunk.h). Chunks move in bulk, several at a time (swap_move.c), and are returned to the
+ * driver at once, so that other processes can have the memory. Unified memory is never used.
+ * Allocations smaller than the granularity share blocks of one granule (pieces.h); the block is
+ * what counts.
  */
 #include "preload/swap/swap.h"
 
@@ -23,18 +22,18 @@
 #include "preload/link/client.h"
 
 /*
- * The size of chunks: large on large cards, because creating memory costs about 0.2 ms a chunk; a
- * 64th of small cards.
+ * The largest chunk, on large GPUs, because creating a chunk takes about 0.2 ms. On small GPUs a
+ * chunk is a 64th of the memory.
  */
 #define CHUNK_MAX (32ull << 20)
-/* At most this part of the memory in blocks of pieces may be unused. */
+/* At most one part in BLOCK_SHARE of the memory in blocks of pieces may be unused. */
 #define BLOCK_SHARE 8
-#define WAIT_NS     2000000 /* on average */
+#define WAIT_NS     2000000 /* average length of a wait */
 #define WAIT_TIMES  1500
-#define SHORT_EVERY 16 /* waits after which the daemon is told that room is short */
+#define SHORT_EVERY 16 /* number of waits after which the daemon is told that room is short */
 #define ALONE_TIMES 30000
 
-/* Larger than any number that a driver counts up to. */
+/* The driver's buffer ids never get this large. */
 #define FIRST_ID (1ull << 48)
 
 struct td_swap td_swap = {.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -51,7 +50,7 @@ static uint64_t chunk_bytes(unsigned slot, uint64_t least)
 	return chunk;
 }
 
-/* The smallest chunk on the slot's device; asked once. */
+/* Returns the smallest chunk on the slot's device. The driver is asked once. */
 static uint64_t granularity(unsigned slot)
 {
 	static _Atomic uint64_t known[TD_SLOT_MAX];
@@ -95,8 +94,8 @@ static struct td_range *new_range(unsigned slot, size_t asked, uint64_t bytes)
 }
 
 /*
- * How many waits of WAIT_NS an allocation may still make for the driver to have the memory, with a
- * daemon and without.
+ * How many waits (WAIT_NS each) an allocation may still make until the driver has the memory: with
+ * a daemon, and without one.
  */
 struct patience {
 	unsigned with_daemon, alone;
@@ -106,7 +105,8 @@ static bool wait_a_little(struct patience *patience)
 {
 	unsigned *left = td_client_is_alone() ? &patience->alone : &patience->with_daemon;
 	/*
-	 * The length varies, so that processes that compete for the same memory do not try in step.
+	 * The length varies, so that processes that compete for the same memory do not retry in
+	 * step.
 	 */
 	uint64_t pause_ns =
 		WAIT_NS / 2 + ((unsigned)getpid() * 2654435761u + *left * 40503u) % WAIT_NS;
@@ -128,13 +128,13 @@ static int map_on_host(const struct td_range *range, struct td_chunk *chunk)
 }
 
 /*
- * Maps a chunk that the limit covers, although another process may still be giving the memory back:
- * waits a little for the driver to have it. It does not wait behind a closing gate, because this
- * process may then be the one that has to give way, and its grant is void. Without a daemon nobody
- * is asked to give memory back. Then host memory serves or, where the driver has none, the caller
- * frees what it has got and tries again until some process ends; two processes that each held half
- * of the memory would wait for ever. No lock is held. The range is not known yet and its bytes are
- * promised, so nothing moves it meanwhile.
+ * Maps a chunk that the limit covers. Another process may still be giving the memory back, so this
+ * waits a little for the driver to have it. It stops waiting when the gate closes: then this
+ * process may be the one that has to free memory, and its grant is void. Without a daemon nobody is
+ * asked to free memory. Then host memory is used or, where the driver has none, the caller frees
+ * what it has got and tries again until some process ends; otherwise two processes that each held
+ * half of the memory would wait for ever. No lock is held. The range is in no table yet and its
+ * bytes are promised, so nothing moves it meanwhile.
  */
 static int map_patiently(
 	const struct td_range *range, struct td_chunk *chunk, struct patience *patience)
@@ -156,7 +156,7 @@ static int map_patiently(
 	return r;
 }
 
-/* The range is the program's. False: memory is short. */
+/* Gives the range to the program: enters it into the tables. Returns false if malloc failed. */
 static bool adopt(struct td_range *range, int need)
 {
 	struct td_range **at = &td_swap.ranges;
@@ -188,7 +188,7 @@ static void unmap_range(struct td_range *range)
 	}
 }
 
-/* Everything or nothing. */
+/* Maps all chunks of the range, or none. */
 static int map_range(struct td_range *range, int need, struct patience *patience)
 {
 	int r = CUDA_SUCCESS;
@@ -214,8 +214,8 @@ static int open_to_more(const struct td_range *range, uint64_t had)
 }
 
 /*
- * Places a range as it was granted. 0, a CUresult, TD_BACKEND_NO_RECORD, or -EAGAIN: the grant no
- * longer holds, ask again.
+ * Maps a range as the grant says. Returns 0, a CUresult, TD_BACKEND_NO_RECORD, or -EAGAIN if the
+ * grant no longer holds and the daemon must be asked again.
  */
 static int place_range(struct td_range *range, int need, struct patience *patience)
 {
@@ -223,12 +223,12 @@ static int place_range(struct td_range *range, int need, struct patience *patien
 	uint64_t peers = td_chunk_peers(range->device);
 	int r = need == TD_NEED_LATER ? CUDA_SUCCESS : map_range(range, need, patience);
 
-	/* Another process may end and leave room, or this one is the one to make room. */
+	/* Another process may end and leave room, or this one may have to make room: ask again. */
 	if (r == CUDA_ERROR_OUT_OF_MEMORY &&
 		(was_alone || td_client_is_alone() || td_gate_word() & TD_WORD_CLOSED))
 		r = -EAGAIN;
 	pthread_mutex_lock(&td_swap.lock);
-	/* Under the lock, so that a fill that begins later finds the range. */
+	/* Checked under the lock, so that a fill that begins later finds the range. */
 	if (need == TD_NEED_LATER && !td_client_may_defer(range->slot))
 		r = -EAGAIN;
 	if (!r)
@@ -238,7 +238,10 @@ static int place_range(struct td_range *range, int need, struct patience *patien
 	pthread_mutex_unlock(&td_swap.lock);
 	if (!r)
 		return CUDA_SUCCESS;
-	/* In this order: memory that no longer counts may be another process's at once. */
+	/*
+	 * In this order, because memory that is no longer counted may be granted to another process
+	 * at once.
+	 */
 	unmap_range(range);
 	td_client_settled(range->slot, range->bytes, need, TD_MOVABLE);
 	return r;
@@ -253,8 +256,8 @@ static int place_if_reserved(struct td_range *range, int need, struct patience *
 }
 
 /*
- * Takes a piece of an existing block, wherever the block is: a process that may use one piece of it
- * may use all.
+ * Takes a piece of an existing block. Where the block lies does not matter: a process that may use
+ * one piece of a block may use all.
  */
 static bool take_piece(unsigned slot, size_t asked, uint64_t *ret_address)
 {
@@ -277,7 +280,10 @@ static bool take_piece(unsigned slot, size_t asked, uint64_t *ret_address)
 	return found;
 }
 
-/* A range of so many bytes for it, or a block of them whose first piece it is. */
+/*
+ * Makes a range of this many bytes for the allocation; with `block`, a block whose first piece it
+ * is.
+ */
 static struct td_range *new_allocation(unsigned slot, size_t asked, uint64_t bytes, bool block)
 {
 	struct td_range *range = new_range(slot, asked, bytes);
@@ -306,7 +312,7 @@ static int alloc_range(
 	int r = CUDA_ERROR_OUT_OF_MEMORY, need;
 	uint64_t base;
 
-	/* Nothing is refused, or put elsewhere, for what is only kept. */
+	/* Memory that is only kept must not cause a refusal, so it is freed first. */
 	td_swap_trim(slot, false);
 	range = new_allocation(slot, asked, bytes, block);
 	if (!range)
@@ -323,8 +329,8 @@ static int alloc_range(
 			return CUDA_SUCCESS;
 		}
 		/*
-		 * The grant did not hold, because the gate is about to close or to open, or there
-		 * is no room yet: ask again.
+		 * -EAGAIN: the gate is about to close or to open, or there is no room yet. Ask
+		 * again.
 		 */
 		if (r != -EAGAIN || !wait_a_little(&patience))
 			break;
@@ -337,8 +343,8 @@ static int alloc_range(
 }
 
 /*
- * A small chunk costs about as much to create as to copy, so blocks grow with their number: by an
- * eighth.
+ * Returns the size of a new block. Creating a small chunk costs about as much as copying it, so
+ * blocks grow with their number, by an eighth.
  */
 static uint64_t block_bytes(unsigned slot, uint64_t least)
 {
@@ -400,7 +406,7 @@ bool td_swap_is_used(void)
 	return td_agent_backend()->alloc == swap_alloc;
 }
 
-/* The parent's device memory is the parent's; only our records of it go. */
+/* In a forked child: only the records are dropped, as the device memory is the parent's. */
 static void swap_forked(void)
 {
 	memset(&td_swap, 0, sizeof(td_swap));

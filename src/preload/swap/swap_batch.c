@@ -1,4 +1,4 @@
-/* See swap_batch.h. */
+/* Batches of chunks that move together; see swap_batch.h. */
 #include "preload/swap/swap_batch.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include "preload/driver/choose.h"
 #include "preload/driver/real.h"
 
-#define BATCH_BYTES (64ull << 20) /* and one chunk */
+#define BATCH_BYTES (64ull << 20) /* one batch may exceed it by one chunk */
 
 CUstream td_swap_stream(unsigned slot)
 {
@@ -134,7 +134,10 @@ void td_batch_add(struct td_batch *batch, struct td_range *range, struct td_chun
 		batch->leaving_bytes += chunk->bytes;
 }
 
-/* An event that was not recorded would say so at once. */
+/*
+ * Records the batch's event. If that fails, `unmarked` is set, as an event never recorded counts as
+ * complete.
+ */
 void td_batch_mark(struct td_batch *batch, CUstream stream)
 {
 	batch->stream = stream;
@@ -148,8 +151,8 @@ static int await_batch(const struct td_batch *batch)
 	if (!batch->unmarked && !td_true->cuEventSynchronize(batch->done))
 		return CUDA_SUCCESS;
 	/*
-	 * A stream of the library holds only its own copies. Its error is the context's sticky
-	 * error, and nothing is copied any more.
+	 * The stream has only the library's own copies, so its error is the context's sticky error,
+	 * and no copy is running any more.
 	 */
 	return td_true->cuStreamSynchronize(batch->stream);
 }

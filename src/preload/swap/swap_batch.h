@@ -1,6 +1,7 @@
 /*
- * Backend swap: batches of chunks that move together. Two batches take turns: while one is copied,
- * driver calls for the other are made, so that the link is never idle. Agent thread only.
+ * Backend swap: batches of chunks that move together. There are two batches: while one is copied,
+ * the driver calls for the other are made, so that the copy engine is never idle. Agent thread
+ * only.
  */
 #pragma once
 
@@ -15,55 +16,58 @@ struct td_move {
 	struct td_range *range;
 	struct td_chunk *chunk;
 	enum td_place from;
-	struct td_exchange exchange; /* of an exchange */
+	struct td_exchange exchange; /* used if the chunk is exchanged */
 };
 
 struct td_batch {
 	struct td_move moves[TD_BATCH];
 	unsigned n;
-	uint64_t bytes;         /* in all */
-	uint64_t leaving_bytes; /* of it, on the device until they have left */
+	uint64_t bytes;         /* sum of all its chunks */
+	uint64_t leaving_bytes; /* of bytes: device memory that is freed when they have left */
 	CUstream stream;
 	CUevent done;
-	int failed;    /* CUresult: it is not copied any more */
-	bool unmarked; /* the event could not be recorded: all of the stream has to be waited for */
+	int failed;    /* CUresult; nonzero: no more copies are made */
+	bool unmarked; /* the event was not recorded: wait for the whole stream */
 };
 
 /*
- * For the current context. 0, -ENOMEM, or -ENOTRECOVERABLE: a context that cannot create an event
- * cannot move memory.
+ * Creates both batches for the current context. Returns 0, -ENOMEM, or -ENOTRECOVERABLE if the
+ * context cannot create an event: then it cannot move memory either.
  */
 int td_batches_init(unsigned slot, struct td_batch batches[2]);
 void td_batches_deinit(struct td_batch batches[2]);
 
-/* -- with td_swap.lock -- */
+/* -- functions that need td_swap.lock -- */
 
 bool td_batch_is_full(const struct td_batch *batch);
-/* Adds a chunk before its place is changed. exchange is NULL for a plain move. */
+/* Adds a chunk, before its place is changed. exchange: NULL for a plain copy. */
 void td_batch_add(struct td_batch *batch, struct td_range *range, struct td_chunk *chunk,
 	const struct td_exchange *exchange);
-/* The batch is copied when the stream has come to here. */
+/* Records an event: the batch is copied when the stream has reached it. */
 void td_batch_mark(struct td_batch *batch, CUstream stream);
-/* None of it is on its way any more; each chunk's place is the caller's. */
+/* Ends the batch: no copy of it is in progress any more. The caller sets the chunks' places. */
 void td_batch_clear(struct td_batch *batch);
 
-/* The stream of the slot's moves; NULL: there is none to be had, and the legacy one serves. */
+/*
+ * Returns the stream for the slot's moves; NULL if none can be created: the legacy stream is used
+ * then.
+ */
 CUstream td_swap_stream(unsigned slot);
-/* The chunk's bytes have come to the device, or left it, or have come within its reach. */
+/* Updates the totals: the chunk's bytes have moved to the place `to`. */
 void td_swap_count_move(unsigned slot, struct td_chunk *chunk, enum td_place to);
-/* The chunk, which was counted as having come to the device, has not: it is where it was. */
+/* Undoes this for a chunk that was counted as having come to the device but has not. */
 void td_swap_count_back(unsigned slot, struct td_chunk *chunk, enum td_place from);
-/* Returns the limit plus pinned memory, which stays whatever the limit is. */
+/* Returns the limit plus the pinned bytes, which stay on the device whatever the limit is. */
 uint64_t td_swap_with_pins(unsigned slot, uint64_t limit_bytes);
 void td_swap_failed(unsigned slot, int r);
-/* Is every byte within the device's reach? */
+/* Can the device reach every byte of the slot? */
 bool td_swap_is_reachable(unsigned slot);
 
-/* -- without -- */
+/* -- functions to be called without the lock -- */
 
 /*
- * Work started before has been copied when this returns 0. Memory that must not move may be pinned
- * then (td_choose_look).
+ * Waits for the batch's copies. Returns 0 when they are done. If a device that forbids
+ * moves was opened meanwhile, memory is pinned before it returns (td_choose_look).
  */
 int td_batch_await(const struct td_batch *batch);
 /* Tries again to map chunks that the driver could not map at their address. */

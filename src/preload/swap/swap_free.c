@@ -42,11 +42,11 @@ void td_swap_unlink(struct td_range *range)
 	td_swap_count(range, -1);
 	if (range->pins)
 		td_swap.totals[range->slot].fixed_bytes -= range->bytes;
-	/* The rest may have somewhere to go now. */
+	/* With the freed memory gone, the rest may find a place on the host. */
 	td_swap.stranded[range->slot].bytes = 0;
 }
 
-/* Takes the lock, with no copy under way in the range. */
+/* Finds the range and returns with the lock held, when no copy of the range is in progress. */
 static struct td_range *lock_still(uint64_t address)
 {
 	struct td_range *range;
@@ -61,7 +61,7 @@ static struct td_range *lock_still(uint64_t address)
 	}
 }
 
-/* The caller holds the lock. */
+/* Frees a piece of a block. Returns false if there is none. The caller holds the lock. */
 static bool put_piece(struct td_range *range, uint64_t address)
 {
 	bool put;
@@ -81,7 +81,7 @@ int td_swap_release(uint64_t address)
 
 	range = lock_still(address);
 	if (range && range->pieces) {
-		/* One of two threads that free the same piece gets an error. */
+		/* If two threads free the same piece, one of them gets an error. */
 		bool put = put_piece(range, address);
 
 		r = put ? CUDA_SUCCESS : r;
@@ -90,7 +90,7 @@ int td_swap_release(uint64_t address)
 		r = CUDA_SUCCESS;
 		last = true;
 	}
-	/* Unmapped under the lock, so that it is not reported as gone before it is gone. */
+	/* Unmapped under the lock, so that the daemon is not told before the memory is free. */
 	if (last) {
 		slot = range->slot;
 		td_swap_unlink(range);
@@ -108,9 +108,9 @@ int td_swap_end(uint64_t address)
 }
 
 /*
- * Waits for the current context. False: a stream captures, and waiting would break the capture. A
- * capture that is about to begin waits until the driver has answered. No lock is held meanwhile,
- * because the awaited work may need another thread to proceed.
+ * Waits for the current context. Returns false if a stream captures, since the wait would break the
+ * capture. A capture that is about to begin waits until the driver has answered. No lock is held
+ * meanwhile, because the work may need another thread to proceed.
  */
 static bool wait_outside_captures(int *ret)
 {
@@ -139,7 +139,7 @@ int td_swap_free(uint64_t address)
 	(void)td_true->cuCtxGetCurrent(&context);
 	if (!wait_outside_captures(&r))
 		return td_late_free(address, context) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-	/* Nothing runs any more in a context that has ended. */
+	/* Nothing runs in a context that has ended. */
 	if (r && r != CUDA_ERROR_INVALID_CONTEXT && r != CUDA_ERROR_CONTEXT_IS_DESTROYED)
 		return r;
 	if (!r)
@@ -147,7 +147,7 @@ int td_swap_free(uint64_t address)
 	return td_swap_end(address);
 }
 
-/* Chunks are the process's, not the context's. */
+/* Chunks belong to the process, so the end of a context does not free them: it is done here. */
 void td_swap_lost(uint64_t address, const void *context)
 {
 	(void)context;

@@ -1,4 +1,4 @@
-/* Backend swap: what its chunks need on the host, and what they could do without. */
+/* Backend swap: how much host memory its chunks need, and how much of it is unused. */
 #include "base/bounds.h"
 #include "base/time.h"
 #include "preload/base/settings.h"
@@ -11,7 +11,10 @@ static bool is_idle(const struct td_range *range, const struct td_chunk *chunk)
 	return chunk->place == TD_PLACE_DEVICE && chunk->arena && !range->moving;
 }
 
-/* Host memory may be missing only for a moment, and nobody tells when there is some again. */
+/*
+ * First pause before a move is tried again. The host may lack memory only for a moment, and nothing
+ * tells when it has some.
+ */
 #define STRANDED_MIN_NS TD_NS_PER_S
 #define STRANDED_MAX_NS (64 * TD_NS_PER_S)
 
@@ -44,8 +47,8 @@ void td_swap_strand(unsigned slot, bool stranded)
 	td_swap.stranded[slot].bytes = stranded ? t->resident_bytes - t->fixed_bytes : 0;
 	td_swap.stranded[slot].grant_bytes = td_host_granted();
 	/*
-	 * Behind a closed gate the move is tried before the memory counts as movable. Behind an
-	 * open gate, only counting it as movable makes the daemon close the gate.
+	 * While the gate is closed the agent can try a move before the memory counts as movable.
+	 * While it is open, the daemon closes it only for memory that counts as movable.
 	 */
 	td_swap.stranded[slot].again_ns = now_ns + lasts_ns;
 	td_swap.stranded[slot].until_ns = now_ns + 2 * lasts_ns;
@@ -53,7 +56,7 @@ void td_swap_strand(unsigned slot, bool stranded)
 	pthread_mutex_unlock(&td_swap.lock);
 }
 
-/* With the lock: the slot's host bytes in use, and its largest chunk. */
+/* Returns the slot's host bytes in use and its largest chunk. The caller holds the lock. */
 static uint64_t used_bytes(unsigned slot, uint64_t *ret_largest)
 {
 	uint64_t bytes = 0;
@@ -79,7 +82,10 @@ uint64_t td_swap_host_bytes(unsigned slot, uint64_t limit_bytes, bool spills)
 	pthread_mutex_lock(&td_swap.lock);
 	most = td_max_u64(limit_bytes, t->fixed_bytes);
 	bytes = used_bytes(slot, &largest);
-	/* Whole chunks leave. What could not is still to find a place. */
+	/*
+	 * Whole chunks leave, so one chunk more may be needed. Bytes that could not leave still
+	 * need a place.
+	 */
 	if (spills && t->demanded_bytes > most)
 		bytes = td_max_u64(bytes, t->demanded_bytes - most + largest);
 	else if (t->resident_bytes > most)
@@ -118,7 +124,8 @@ int td_swap_give_back(unsigned slot, uint64_t limit_bytes, void (*progress)(unsi
 }
 
 /*
- * Returns all bytes that could have to leave, with those on their way. The caller holds the lock.
+ * Returns all bytes that may have to leave, with allocations in progress. The caller holds the
+ * lock.
  */
 static uint64_t movable_bytes(void)
 {
@@ -153,8 +160,8 @@ void td_swap_unclaim(struct td_range *range)
 }
 
 /*
- * One thread at a time asks. If two allocations fit only without each other, the first is refused
- * and the second fits.
+ * Reserves the place on the host. One thread at a time asks the daemon. Of two allocations of which
+ * only one fits, the first is refused and the second succeeds.
  */
 bool td_swap_reserve(struct td_range *range)
 {
@@ -181,7 +188,7 @@ bool td_swap_charge(struct td_range *range)
 {
 	bool got = td_host_take_asking(range->bytes, td_arena_limit()), dropped;
 
-	/* Idle memory that other chunks keep will do. */
+	/* Instead of new host memory, unused memory of other chunks may be freed. */
 	if (!got) {
 		pthread_mutex_lock(&td_swap.lock);
 		dropped = td_swap_drop_idle(range->slot);

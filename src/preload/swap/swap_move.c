@@ -16,8 +16,8 @@
 #include "preload/swap/swap_batch.h"
 
 /*
- * The stream holds only the library's copies, so its error is the context's sticky error. 0 or
- * -ENOTRECOVERABLE.
+ * Waits for the stream, which has only the library's copies, so its error is the context's sticky
+ * error. Returns 0 or -ENOTRECOVERABLE.
  */
 static int await_copies(unsigned slot, CUstream stream)
 {
@@ -27,7 +27,7 @@ static int await_copies(unsigned slot, CUstream stream)
 	return r ? -ENOTRECOVERABLE : 0;
 }
 
-/* -- off the device -- */
+/* -- moving memory off the device -- */
 
 /*
  * Starts the copies of a batch, from the largest ranges first, of at most `bytes` rounded up to
@@ -44,8 +44,8 @@ static void start_leaving(unsigned slot, uint64_t bytes, CUstream stream, struct
 			if (chunk->place != TD_PLACE_DEVICE || chunk->loose)
 				continue;
 			/*
-			 * If the host has no more memory, idle memory that other chunks keep will
-			 * do.
+			 * If the host has no more memory, unused memory of other chunks is freed
+			 * and it is tried once more.
 			 */
 			if (td_chunk_to_arena(chunk, stream) &&
 				(!td_swap_drop_idle(slot) || td_chunk_to_arena(chunk, stream)))
@@ -56,14 +56,14 @@ static void start_leaving(unsigned slot, uint64_t bytes, CUstream stream, struct
 	}
 }
 
-/* The chunks have left or, if the copy failed, have stayed. */
+/* Ends a batch: its chunks have left the device or, if the copy failed, have stayed. */
 static void end_leaving(unsigned slot, struct td_batch *batch, bool left)
 {
 	for (unsigned i = 0; i < batch->n; i++) {
 		struct td_chunk *chunk = batch->moves[i].chunk;
 
 		chunk->place = TD_PLACE_DEVICE;
-		/* pinned meanwhile: it stays after all */
+		/* a range that was pinned meanwhile stays */
 		if (!left || batch->moves[i].range->pins)
 			continue;
 		td_chunk_unmap(chunk);
@@ -73,12 +73,15 @@ static void end_leaving(unsigned slot, struct td_batch *batch, bool left)
 }
 
 /*
- * Drops memory that was allocated behind the closed gate and never written. It needs no copy and no
- * place on the host.
+ * Unmaps memory that was allocated while the gate was closed, so that it was never written. It
+ * needs no copy and no place on the host.
  */
 static void drop_blank(unsigned slot, uint64_t limit_bytes)
 {
-	/* A process with a failed second GPU is let go at once, and may be writing already. */
+	/*
+	 * If a second GPU of the process has failed, the daemon opens the gate at once. Then the
+	 * program may be writing already.
+	 */
 	if (!(td_gate_word() & TD_WORD_CLOSED))
 		return;
 	pthread_mutex_lock(&td_swap.lock);
@@ -99,7 +102,7 @@ static void drop_blank(unsigned slot, uint64_t limit_bytes)
 	pthread_mutex_unlock(&td_swap.lock);
 }
 
-/* The next batch's copies, behind those of the other. */
+/* Starts the next batch's copies, behind those of the other batch. */
 static void move_off_device(
 	unsigned slot, uint64_t limit_bytes, struct td_batch *batch, const struct td_batch *other)
 {
@@ -116,7 +119,7 @@ static void move_off_device(
 	pthread_mutex_unlock(&td_swap.lock);
 }
 
-/* The other batch, whose copies were started before. 0 or -ENOTRECOVERABLE. */
+/* Waits for the other batch, whose copies were started before. Returns 0 or -ENOTRECOVERABLE. */
 static int have_left(unsigned slot, struct td_batch *batch, uint64_t began_ns)
 {
 	int r = td_batch_await(batch);
@@ -162,7 +165,7 @@ int td_swap_shrink(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigne
 		r = have_left(slot, &batches[turn], began_ns);
 		progress(slot);
 	} while (!r && batches[!turn].n);
-	/* After a failure the other batch has failed, too. */
+	/* If one batch has failed, so has the other. */
 	batches[!turn].failed = (int)td_swap.totals[slot].failed;
 	(void)have_left(slot, &batches[!turn], td_time_now_ns());
 	td_batches_deinit(batches);
@@ -173,8 +176,8 @@ int td_swap_shrink(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigne
 		return 0;
 	}
 	/*
-	 * The chunk has nowhere to go and stays, unless the context has failed. Whoever wants the
-	 * room waits until it is freed.
+	 * The chunk has no place to go and stays, unless the context has failed. Those who want the
+	 * room wait until it is freed.
 	 */
 	pthread_mutex_lock(&td_swap.lock);
 	r = await_copies(slot, td_swap_stream(slot));
@@ -185,11 +188,11 @@ int td_swap_shrink(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigne
 	return r;
 }
 
-/* -- back onto it -- */
+/* -- moving memory back to the device -- */
 
 /*
- * Brings a chunk that is out of reach. 0, or a CUresult with the chunk unchanged. Afterwards a copy
- * is in progress if one was needed.
+ * Moves a chunk to the device that the device cannot reach. Returns 0, after which a copy may be in
+ * progress; or a CUresult with the chunk unchanged.
  */
 static int bring_chunk(struct td_chunk *chunk, CUdevice device, CUstream stream)
 {
@@ -204,8 +207,8 @@ static int bring_chunk(struct td_chunk *chunk, CUdevice device, CUstream stream)
 }
 
 /*
- * The same for any chunk that is not on the device. A chunk that others use stays in place until it
- * is copied.
+ * Does so for any chunk that is not on the device. If mapped host memory is in use, it stays mapped
+ * until it is copied.
  */
 static int start_one(unsigned slot, struct td_range *range, struct td_chunk *chunk, CUstream stream,
 	struct td_batch *batch)
@@ -225,17 +228,17 @@ static int start_one(unsigned slot, struct td_range *range, struct td_chunk *chu
 	return CUDA_SUCCESS;
 }
 
-/* Which chunks still want to come to the device, and what prevents them. */
+/* Why no more chunks are coming to the device. */
 enum coming {
 	COMING_MORE,
-	COMING_LIMIT,   /* no more fit the limit */
-	COMING_FULL,    /* no more fit the device, or can be mapped */
-	COMING_REFUSED, /* not for want of memory */
+	COMING_LIMIT,   /* the limit allows no more */
+	COMING_FULL,    /* the device is full, or the driver cannot map more */
+	COMING_REFUSED, /* for another reason than lack of memory */
 };
 
 /*
- * Other processes have it open in its place. A chunk that is to stay once it is on the device may
- * still come there.
+ * Do other processes have it open where it is? (A pin that keeps memory on the device once it is
+ * there does not prevent it from coming.)
  */
 static bool is_held(const struct td_range *range)
 {
@@ -250,8 +253,8 @@ static bool wants_to_come(const struct td_chunk *chunk, bool within_reach)
 }
 
 /*
- * Starts a batch of chunks within the limit: those out of reach, or those that the host has within
- * reach.
+ * Starts a batch within the limit: chunks that the device cannot reach or, with within_reach, those
+ * in mapped host memory.
  */
 static void start_coming(unsigned slot, uint64_t limit_bytes, bool within_reach, CUstream stream,
 	struct td_batch *batch, enum coming *ret_coming)
@@ -280,8 +283,8 @@ static void start_coming(unsigned slot, uint64_t limit_bytes, bool within_reach,
 }
 
 /*
- * False: the chunk is unchanged. An exchanged chunk has come only if nothing can have written to it
- * since.
+ * Ends the move of one chunk. Returns false if the chunk is unchanged. An exchange counts only if
+ * nothing can have written to the chunk since the copy.
  */
 static bool end_one(struct td_move *move, bool copied)
 {
@@ -317,8 +320,8 @@ static void end_coming(unsigned slot, struct td_batch *batch, bool copied, enum 
 }
 
 /*
- * Starts the next batch's copies behind those of the other batch. Chunks out of reach come first;
- * otherwise they would be sent to the memory that the others come from.
+ * Starts the next batch's copies behind those of the other batch. Chunks that the device cannot
+ * reach come first. Otherwise they might be mapped in the host memory that the others are leaving.
  */
 static void start_next_batch(unsigned slot, uint64_t limit_bytes, bool *within_reach,
 	struct td_batch *batch, enum coming *ret_coming)
@@ -337,7 +340,7 @@ static void start_next_batch(unsigned slot, uint64_t limit_bytes, bool *within_r
 	pthread_mutex_unlock(&td_swap.lock);
 }
 
-/* Returns 0 or -ENOTRECOVERABLE. */
+/* Waits for a batch that was coming to the device. Returns 0 or -ENOTRECOVERABLE. */
 static int have_come(
 	unsigned slot, struct td_batch *batch, uint64_t began_ns, enum coming *ret_coming)
 {
@@ -352,8 +355,8 @@ static int have_come(
 }
 
 /*
- * A device that has no memory, and does not report how much it has, is gone and is not waited for.
- * 0 or -ENOTRECOVERABLE.
+ * Asks the driver why memory is short. If it does not even tell how much there is, the device is
+ * gone and is not waited for. Returns 0 or -ENOTRECOVERABLE.
  */
 static int ask_device(unsigned slot)
 {
@@ -368,7 +371,7 @@ static int ask_device(unsigned slot)
 	return -ENOTRECOVERABLE;
 }
 
-/* Returns 0, 1 or 2 as in backend.h. */
+/* Returns 0, 1 or 2, as fill does in backend.h. */
 static int whether_reachable(unsigned slot, enum coming coming)
 {
 	bool reachable;

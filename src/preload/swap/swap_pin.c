@@ -1,7 +1,7 @@
 /*
- * Backend swap: memory that may not leave the device although its gate is closed, because somebody
- * outside reads it: other processes (ipc.h), or hardware that knows its address. It counts as
- * fixed, and drains leave it in place.
+ * Backend swap: pins. Memory that something outside the process reads must not leave the device
+ * even while the gate is closed: other processes (ipc.h), or hardware that knows its address. It
+ * counts as fixed, and moves leave it in place.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 #define PIN_TIMES 10000
 
-/* The caller holds the lock. */
+/* Returns whether the range can be pinned, as td_swap_pin does. The caller holds the lock. */
 static int may_pin(const struct td_range *range)
 {
 	if (!range)
@@ -26,7 +26,7 @@ static int may_pin(const struct td_range *range)
 	return CUDA_SUCCESS;
 }
 
-/* The caller holds the lock. */
+/* Pins the range. The caller holds the lock. */
 static void add_pin(struct td_range *range)
 {
 	if (range->pins++)
@@ -49,7 +49,9 @@ static int pin(uint64_t address)
 	return r;
 }
 
-/* Behind a closed gate nothing comes. */
+/*
+ * Tries again each time the gate has opened: while it is closed no memory comes to the device.
+ */
 int td_swap_pin(uint64_t address)
 {
 	int r = pin(address);

@@ -1,7 +1,7 @@
 /*
- * Backend swap, the agent's side. Memory on the device beyond the limit, or out of its reach, goes
- * to host memory that the device reaches. As in swap_move.c two batches take turns, so that copies
- * follow one another.
+ * Backend swap, called by the agent: moves memory that exceeds the limit, and memory that the
+ * device cannot reach, to host memory that the device reaches. As in swap_move.c there are two
+ * batches, so that copies follow one another.
  */
 #include <errno.h>
 
@@ -11,15 +11,18 @@
 #include "preload/swap/swap_batch.h"
 
 /*
- * Maps a chunk that is out of reach. 0, or a CUresult with the chunk unchanged. Afterwards a copy
- * is in progress if one was needed.
+ * Maps a chunk that the device cannot reach. Returns 0, after which a copy may be in progress; or a
+ * CUresult with the chunk unchanged.
  */
 static int start_mapping(unsigned slot, struct td_range *range, struct td_chunk *chunk,
 	CUstream stream, struct td_batch *batch)
 {
 	int r = td_chunk_map_host(chunk, range->device);
 
-	/* Idle memory that other chunks keep will do. */
+	/*
+	 * If the host has no more memory, unused memory of other chunks is freed and it is tried
+	 * once more.
+	 */
 	if (r && td_swap_drop_idle(slot))
 		r = td_chunk_map_host(chunk, range->device);
 	if (r)
@@ -38,7 +41,7 @@ static int start_mapping(unsigned slot, struct td_range *range, struct td_chunk 
 	return CUDA_SUCCESS;
 }
 
-/* Exchanges a chunk that is on the device; it stays in place until it is copied. */
+/* Starts to exchange device memory for host memory. The chunk stays in place until it is copied. */
 static int start_exchange(
 	struct td_range *range, struct td_chunk *chunk, CUstream stream, struct td_batch *batch)
 {
@@ -54,7 +57,9 @@ static int start_exchange(
 	return CUDA_SUCCESS;
 }
 
-/* Returns 0, or the error that kept some of them. */
+/*
+ * Starts to map chunks that the device cannot reach. Returns 0, or the error that prevented some.
+ */
 static int start_unreached(unsigned slot, CUstream stream, struct td_batch *batch)
 {
 	int r = CUDA_SUCCESS;
@@ -72,7 +77,10 @@ static int start_unreached(unsigned slot, CUstream stream, struct td_batch *batc
 	return r;
 }
 
-/* Takes the largest ranges first, at most `bytes` rounded up to whole chunks. */
+/*
+ * Starts to exchange chunks of the largest ranges first: at most `bytes`, rounded up to whole
+ * chunks.
+ */
 static int start_excess(unsigned slot, uint64_t bytes, CUstream stream, struct td_batch *batch)
 {
 	int r = CUDA_SUCCESS;
@@ -91,8 +99,8 @@ static int start_excess(unsigned slot, uint64_t bytes, CUstream stream, struct t
 }
 
 /*
- * Starts the next batch's copies behind those of the other batch. False: some could not be started,
- * and no more will be.
+ * Starts the next batch's copies behind those of the other batch. False: some could not be started;
+ * no more batches follow.
  */
 static bool start_next_batch(
 	unsigned slot, uint64_t limit_bytes, struct td_batch *batch, const struct td_batch *other)
@@ -126,7 +134,9 @@ static bool end_mapping(unsigned slot, struct td_chunk *chunk, bool copied)
 	return true;
 }
 
-/* The same for an exchange. The chunk may have been written to since. */
+/*
+ * The same for an exchange. False also if the program may have written to the chunk since the copy.
+ */
 static bool end_exchange(unsigned slot, const struct td_move *move, bool copied)
 {
 	struct td_chunk *chunk = move->chunk;
@@ -142,7 +152,10 @@ static bool end_exchange(unsigned slot, const struct td_move *move, bool copied)
 	return true;
 }
 
-/* Returns 0 or -ENOTRECOVERABLE. *ret_all stays true only if all of them have arrived. */
+/*
+ * Waits for a batch. Returns 0 or -ENOTRECOVERABLE. *ret_all stays true only if all its chunks were
+ * moved.
+ */
 static int have_reached(unsigned slot, struct td_batch *batch, uint64_t began_ns, bool *ret_all)
 {
 	int r = td_batch_await(batch);
@@ -205,7 +218,7 @@ int td_swap_reach(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned
 		r = have_reached(slot, &batches[turn], began_ns, &all);
 		progress(slot);
 	} while (!r && batches[!turn].n);
-	/* After a failure the other batch has failed, too. */
+	/* If one batch has failed, so has the other. */
 	batches[!turn].failed = (int)td_swap.totals[slot].failed;
 	(void)have_reached(slot, &batches[!turn], td_time_now_ns(), &all);
 	td_batches_deinit(batches);
@@ -215,7 +228,7 @@ int td_swap_reach(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned
 	}
 	done = is_done(slot, limit_bytes);
 	/*
-	 * Instead of waiting for ever, the process goes on with more on the device than its limit.
+	 * Instead of waiting for ever, the process runs on with more on the device than its limit.
 	 */
 	stays = !done && full && is_reachable(slot);
 	if (done || stays)

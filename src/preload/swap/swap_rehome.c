@@ -1,13 +1,13 @@
 /*
- * Backend swap: all memory of one GPU moves to another, at the same addresses. The gate is closed,
- * the device is drained, and nobody allocates (rehome.h).
+ * Backend swap: moves all memory of one GPU to another, at the same addresses. The gate is closed,
+ * the device is drained, and no thread allocates (rehome.h).
  *
- *   stage   memory is made on the target beside each chunk that is on the device, and has a copy
- *           of its bytes. All is as it was until then, and a failure leaves it so.
- *   change  each chunk is unmapped, and the memory that was beside it is mapped in its place.
+ *   stage   For each chunk on the device, memory is created on the target and the bytes are copied
+ *           there. Until this is done nothing has changed, and a failure leaves it so.
+ *   change  Each chunk is unmapped, and its new memory is mapped in its place.
  *
- * A chunk whose memory the driver then does not map is loose: the next fill ties it. Chunks in an
- * arena, and those that were never written, only change their device.
+ * If the driver then fails to map a chunk's memory, the chunk is loose and the next fill ties it
+ * (td_chunk_tie). For chunks in an arena, and those never written, only the device number changes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -66,7 +66,10 @@ static int stage_one(struct staged *staged, const struct td_rehome_places *place
 	return r;
 }
 
-/* The lock is held. 0, -EAGAIN, or a CUresult, with *ret_count staged. */
+/*
+ * Stages all chunks. Returns 0, -EAGAIN or a CUresult; *ret_count is the number of staged chunks.
+ * The caller holds the lock.
+ */
 static int stage_all(unsigned slot, const struct td_rehome_places *places, struct staged *staged,
 	uint64_t *ret_count)
 {
@@ -145,7 +148,7 @@ int td_swap_rehome(
 	pthread_mutex_lock(&td_swap.lock);
 	staged = malloc((count_chunks(from) + 1) * sizeof(*staged));
 	r = staged ? stage_all(from, places, staged, &count) : CUDA_ERROR_OUT_OF_MEMORY;
-	/* Also after a failure: what was made beside is in use until then. */
+	/* The copies are awaited after a failure too, because they use the new memory. */
 	if (count && td_true->cuStreamSynchronize(places->stream) && !r)
 		r = CUDA_ERROR_UNKNOWN;
 	if (r) {

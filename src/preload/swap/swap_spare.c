@@ -1,10 +1,10 @@
 /*
- * Backend swap: a block whose last piece was freed is kept for the next small allocation, so that a
- * program that allocates and frees one small buffer again and again does not have the driver map
- * and unmap memory each time. One block of the smallest size is kept for a GPU. It counts as
- * allocated, and goes as soon as anything else could use its place: with any other allocation, with
- * a closing gate, with a limit that has no room beside it, with the end of a context, and after one
- * to two seconds without use.
+ * Backend swap: keeps a block whose last piece was freed for the next small allocation. So a
+ * program that repeatedly allocates and frees one small buffer does not make the driver map and
+ * unmap memory each time. One block of the smallest size is kept for each GPU. It counts as
+ * allocated. It is freed as soon as something else could use its place: at any other allocation,
+ * when the gate closes, when a limit has no room besides it, when a context ends, and after one to
+ * two seconds without use.
  */
 #include "preload/base/pieces.h"
 #include "preload/link/client.h"

@@ -1,4 +1,4 @@
-/* Backend swap: what is where, and how much. */
+/* Backend swap: queries about ranges and totals. */
 #include "preload/base/backend.h"
 #include "preload/base/pieces.h"
 #include "preload/measure/steps.h"
@@ -51,7 +51,7 @@ void td_swap_count(const struct td_range *range, int sign)
 	td_steps_memory(range->slot, t->demanded_bytes);
 }
 
-/* The allocation around an address of the range. False: there is none. */
+/* Gets the allocation of the range that contains the address. Returns false if there is none. */
 static bool find_piece(const struct td_range *range, uint64_t address, struct td_piece *ret)
 {
 	if (range->pieces)
@@ -60,7 +60,7 @@ static bool find_piece(const struct td_range *range, uint64_t address, struct td
 	return address - range->base < range->asked;
 }
 
-/* The caller holds the index's lock. */
+/* See td_swap_describe. The caller holds index_lock. */
 static int describe(uint64_t address, struct td_swap_info *ret)
 {
 	const struct td_range *range = td_swap_find(address);
@@ -91,7 +91,7 @@ int td_swap_describe(uint64_t address, struct td_swap_info *ret)
 	return r;
 }
 
-/* The caller holds the index's lock. */
+/* See td_swap_holds. The caller holds index_lock. */
 static int holds(uint64_t address, uint64_t bytes)
 {
 	const struct td_allocation *row = td_ranges_meet(&td_swap.index, address, bytes);
