@@ -435,7 +435,8 @@ static uint64_t match_length(unsigned code, struct bits *b)
 }
 
 /*
- * Returns the offset of a match (3.1.1.5). Values 1 to 3 mean one of the last three offsets; in a sequence without literals they are shifted by one.
+ * Returns the offset of a match (3.1.1.5). Values 1 to 3 mean one of the last three offsets; in a
+ * sequence without literals they are shifted by one.
  */
 static uint64_t offset_of(struct zstd *z, uint64_t value, bool has_literals)
 {

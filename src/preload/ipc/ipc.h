@@ -3,8 +3,8 @@
  * returns tandem's own handle. It names the exporter's socket (a path in the directory of
  * proto/shared_dir.h, and an abstract name) and an id that cannot be guessed. A process that opens
  * the handle connects. The exporter asks the kernel for the user of that process and sends the
- * descriptors of the chunks. The memory stays open
- * until the connection closes, at the latest when that process ends (ADR 0009).
+ * descriptors of the chunks. The memory stays open until the connection closes, at the latest when
+ * that process ends (ADR 0009).
  *
  *   exporter   pins the memory from the first handle until it is freed and no importer has it open;
  *              the memory is charged to the exporter all that time
