@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-/* CUdevice_attribute */
+/* Numbers of CUdevice_attribute. */
 #define TD_ATTRIBUTE_VMM           102
 #define TD_ATTRIBUTE_POSIX_HANDLES 103 /* other processes are given memory by them */
 

@@ -50,7 +50,7 @@ struct td_pool_props {
 	char rest[72];
 };
 
-/* CUDA_MEM_ALLOC_NODE_PARAMS */
+/* The struct CUDA_MEM_ALLOC_NODE_PARAMS. */
 struct td_alloc_node {
 	struct td_pool_props pool;
 	const void *access;
@@ -58,7 +58,7 @@ struct td_alloc_node {
 	CUdeviceptr address;
 };
 
-/* CUDA_KERNEL_NODE_PARAMS_v2; v1 ends with `extra` */
+/* The struct CUDA_KERNEL_NODE_PARAMS_v2; version 1 ends with `extra`. */
 struct td_kernel_node {
 	const void *function;
 	unsigned grid[3], block[3], shared_bytes;
@@ -67,14 +67,14 @@ struct td_kernel_node {
 	CUcontext context;
 };
 
-/* CUgraphNodeType */
+/* Values of CUgraphNodeType. */
 #define TD_NODE_KERNEL 0
 #define TD_NODE_COPY   1
 #define TD_NODE_SET    2
 #define TD_NODE_GRAPH  4
 #define TD_NODE_ALLOC  10
 
-/* CUDA_EXTERNAL_MEMORY_HANDLE_DESC */
+/* The struct CUDA_EXTERNAL_MEMORY_HANDLE_DESC. */
 struct td_external_memory {
 	int type;
 	union {
@@ -88,10 +88,10 @@ struct td_external_memory {
 	unsigned flags, reserved[16];
 };
 
-/* CUDA_MEMCPY2D */
+/* One side (source or destination) of CUDA_MEMCPY2D. */
 struct td_copy2d_side {
 	size_t x, y;
-	int type; /* CUmemorytype */
+	int type; /* enum CUmemorytype */
 	const void *host;
 	CUdeviceptr device;
 	void *array;
@@ -100,10 +100,13 @@ struct td_copy2d_side {
 
 struct td_copy2d {
 	struct td_copy2d_side from, to;
-	size_t width, height; /* width: bytes */
+	size_t width, height; /* width in bytes */
 };
 
-/* CUDA_MEMCPY3D, and CUDA_MEMCPY3D_PEER, whose sides have a context where the other has nothing */
+/*
+ * One side of CUDA_MEMCPY3D or CUDA_MEMCPY3D_PEER. The second has a context where the first has a
+ * reserved field.
+ */
 struct td_copy3d_side {
 	size_t x, y, z, lod;
 	int type;
@@ -118,13 +121,13 @@ struct td_copy3d {
 	size_t width, height, depth;
 };
 
-/* CUmemorytype: what `device` of a side is the address of */
+/* Values of CUmemorytype in which `device` of a side is an address of device or unified memory. */
 #define TD_COPY_DEVICE  2
 #define TD_COPY_UNIFIED 4
 
-/* CUDA_MEMCPY3D_BATCH_OP */
+/* One operand of CUDA_MEMCPY3D_BATCH_OP. */
 struct td_copy_operand {
-	int type; /* CUmemcpy3DOperandType */
+	int type; /* enum CUmemcpy3DOperandType */
 	union {
 		struct {
 			CUdeviceptr address;
@@ -143,7 +146,7 @@ struct td_copy_operand {
 
 struct td_copy_op {
 	struct td_copy_operand from, to;
-	size_t width, height, depth; /* width: elements */
+	size_t width, height, depth; /* width in elements */
 	int order;
 	unsigned flags;
 };
@@ -153,12 +156,12 @@ struct td_set {
 	CUdeviceptr address;
 	size_t pitch;
 	unsigned value, element_bytes;
-	size_t width, height; /* width: elements */
+	size_t width, height; /* width in elements */
 };
 
-/* CUgraphNodeParams: the part that is read */
+/* The part of CUgraphNodeParams that is read. */
 struct td_node_params {
-	int type, reserved[3]; /* CUgraphNodeType */
+	int type, reserved[3]; /* type: enum CUgraphNodeType */
 	union {
 		long long most[29];
 		struct td_set set;
@@ -186,7 +189,7 @@ _Static_assert(sizeof(struct td_alloc_node) == 120, "CUDA_MEM_ALLOC_NODE_PARAMS 
 _Static_assert(
 	sizeof(struct td_external_memory) == 104, "CUDA_EXTERNAL_MEMORY_HANDLE_DESC of cuda.h");
 
-/* CUpointer_attribute: those that are answered for memory of ours */
+/* Numbers of CUpointer_attribute that are answered for the backend's memory. */
 #define TD_POINTER_CONTEXT                  1
 #define TD_POINTER_MEMORY_TYPE              2
 #define TD_POINTER_DEVICE_POINTER           3

@@ -30,7 +30,7 @@ static int compare(const struct td_symbol *row, const char *name)
 	return order || !name[row->name_len] ? order : -1;
 }
 
-/* The first row of that name, or TD_SYMBOL_N. */
+/* Returns the index of the first row of that name, or TD_SYMBOL_N. */
 static size_t first_of(const char *name)
 {
 	size_t low = 0, high = TD_SYMBOL_N;
@@ -57,7 +57,7 @@ const struct td_symbol *td_symbol_find(const char *name, int version, uint64_t f
 		if (row->since > version)
 			continue;
 		if (row->flavour == TD_FLAVOUR_PLAIN)
-			plain = row; /* versions rise */
+			plain = row; /* the last match is taken, as versions rise within a name */
 		else
 			own = row;
 	}
@@ -71,7 +71,7 @@ static bool ends_with_digits(const char *from)
 	return digits && !from[digits];
 }
 
-/* Takes _ptsz or _ptds and _v2 and so on off. */
+/* Removes suffixes such as _ptsz, _ptds and _v2 from an exported name. */
 static void cut_suffixes(char *name)
 {
 	char *at = strrchr(name, '_');

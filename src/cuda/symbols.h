@@ -9,8 +9,8 @@
 
 enum td_symbol_flavour {
 	TD_FLAVOUR_PLAIN,
-	TD_FLAVOUR_PTSZ, /* the default stream is the calling thread's: calls that name a stream */
-	TD_FLAVOUR_PTDS, /* and calls that do not */
+	TD_FLAVOUR_PTSZ, /* default stream is per thread; for calls that take a stream */
+	TD_FLAVOUR_PTDS, /* the same for calls that take none */
 };
 
 /* tools/symbol-classes.txt says what each class means and why a symbol is in it. */
@@ -54,7 +54,7 @@ enum td_symbol_index {
 	TD_SYMBOL_N,
 };
 
-#define TD_SYMBOL_MAX 56 /* of a symbol and of its kinds, ends included */
+#define TD_SYMBOL_MAX 56 /* longest symbol name and string of kinds, with the NUL */
 #define TD_KINDS_MAX  24
 
 /*
@@ -62,10 +62,9 @@ enum td_symbol_index {
  * copied, in every program that the library is loaded into.
  */
 struct td_symbol {
-	char symbol
-		[TD_SYMBOL_MAX];  /* as exported; a look-up calls it by the first name_len bytes */
-	char kinds[TD_KINDS_MAX]; /* of the parameters, see symbols.def */
-	uint16_t since;           /* CUDA version, 11040 for 11.4 */
+	char symbol[TD_SYMBOL_MAX]; /* as exported; the first name_len bytes are the look-up name */
+	char kinds[TD_KINDS_MAX];   /* one per parameter, see symbols.def */
+	uint16_t since;             /* CUDA version that introduced it; 11040 means 11.4 */
 	uint8_t flavour, class, name_len;
 };
 

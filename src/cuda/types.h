@@ -21,7 +21,7 @@ typedef unsigned long long CUmemGenericAllocationHandle;
 typedef void (*CUhostFn)(void *arg);
 typedef void (*CUstreamCallback)(CUstream stream, CUresult status, void *arg);
 
-/* X(name, number, what it means) */
+/* Each row is X(name, number, meaning). */
 #define CUDA_RESULTS(X)                                                                            \
 	X(CUDA_SUCCESS, 0, "no error")                                                             \
 	X(CUDA_ERROR_INVALID_VALUE, 1, "invalid argument")                                         \
@@ -106,7 +106,7 @@ enum {
 	CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT = 2
 };
 
-/* Ends an `extra` list of a launch, names its buffer and that buffer's size. */
+/* Markers of a launch's `extra` list: its end, the argument buffer, and that buffer's size. */
 #define CU_LAUNCH_PARAM_END            ((void *)0x00)
 #define CU_LAUNCH_PARAM_BUFFER_POINTER ((void *)0x01)
 #define CU_LAUNCH_PARAM_BUFFER_SIZE    ((void *)0x02)
@@ -185,7 +185,7 @@ _Static_assert(sizeof(CUmemAccessDesc) == 12, "CUmemAccessDesc of cuda.h");
 _Static_assert(sizeof(CUlaunchAttribute) == 72, "CUlaunchAttribute of cuda.h");
 _Static_assert(sizeof(CUlaunchConfig) == 56, "CUlaunchConfig of cuda.h");
 
-/* The few device attributes that we read or answer. */
+/* The device attributes that tandem reads or answers. */
 enum {
 	CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 1,
 	CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X = 2,

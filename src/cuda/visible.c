@@ -13,7 +13,10 @@
 
 #define NONE UINT32_MAX
 
-/* The one GPU whose UUID begins so; those of parts of one begin with MIG- instead. */
+/*
+ * Returns the index of the only GPU whose UUID begins with this word. UUIDs of MIG instances begin
+ * with MIG- and match no GPU.
+ */
 static uint32_t by_uuid(const char *word, size_t len, const uint8_t (*uuids)[16], uint32_t count)
 {
 	uint32_t found = NONE;
