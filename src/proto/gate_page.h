@@ -20,14 +20,17 @@
 #define TD_PAGES_ABI 1u
 
 /*
- * The gate word; launching threads load it once per call, and go on at once only if it is 0. Also
- * the futex on which threads wait for an opening. The upper bits count every change, so that a
- * waiter never misses one.
+ * The gate word. A launching thread loads it once per call and goes on at once only if it is 0.
+ * Threads that wait for the gate to open wait on it as a futex. Its upper bits count every change,
+ * so that a waiter never misses one.
  */
 #define TD_WORD_CLOSED 1u /* wait */
 #define TD_WORD_ARMED  2u /* go on, but send BUSY first */
 #define TD_WORD_WINDOW 4u /* go on, but keep at most window_ns of work in flight */
-/* A window_ns that bounds nothing: only what the work takes is wanted (preload/gate/meter.h). */
+/*
+ * A window_ns that limits nothing: it only asks the program to meter its work
+ * (preload/gate/meter.h).
+ */
 #define TD_WINDOW_METER UINT64_MAX
 #define TD_WORD_DUTY    8u  /* go on, but take at most duty_ppm of the GPU's time */
 #define TD_WORD_STEPS   16u /* go on; the daemon wants to know where steps end */
@@ -36,7 +39,7 @@
 	32u /* added at every change that leaves a flag set; an open gate is exactly 0 */
 
 #define TD_RIVALS       1u
-#define TD_RIVALS_YIELD 2u /* and all of them leave it to this one alone now and then */
+#define TD_RIVALS_YIELD 2u /* and now and then all of them are held while this program runs alone */
 
 struct td_gate_page {
 	_Atomic uint32_t word;
@@ -47,23 +50,25 @@ struct td_gate_page {
 	 * limit. Indexed by GPU slot (TD_SLOT_MAX of them).
 	 */
 	_Atomic uint64_t others_bytes[16];
-	/* Others may use a GPU of this one now, and want to: 0, or TD_RIVALS_*. */
+	/* 0, or TD_RIVALS_*: other programs may use one of this program's GPUs now, and want to. */
 	_Atomic uint32_t rivals;
-	_Atomic uint32_t steps; /* not 0: the end of a step is to be told at once */
+	_Atomic uint32_t steps; /* nonzero: the end of a step must be reported at once */
 	/*
 	 * Exclusive moments (policy/node/alone.h) are numbered from 1. `hold`: another program has
 	 * this moment, so submit nothing. `alone`: this program has it, until one piece of work is
 	 * measured. 0: no moment.
 	 */
-	_Atomic uint32_t hold;  /* submit nothing: it is another's */
-	_Atomic uint32_t alone; /* it is ours, until one piece of work is measured */
+	_Atomic uint32_t hold; /* number of another program's moment: submit nothing */
+	/* number of this program's moment, until a piece of work is measured */
+	_Atomic uint32_t alone;
 	/*
 	 * The expected end of a protected job's pause (policy/node/pauses.h), 0 outside of one. A
 	 * time in the past means that the pause may end at any moment. The duty does not charge
 	 * work that ends before then, nor work that fits window_ns.
 	 */
 	_Atomic uint64_t pause_until_ns;
-	_Atomic uint32_t sharers; /* so many programs share the pause; 0: it is ours */
+	/* number of programs that share the pause; 0: the pause is this program's */
+	_Atomic uint32_t sharers;
 	/*
 	 * Under a duty, at most one piece of work longer than long_ns starts in long_every_ns. 0:
 	 * the duty alone decides.
@@ -87,14 +92,14 @@ struct td_gate_page {
 	 * Either the process sees the ceiling, or the daemon sees the claim.
 	 */
 	_Atomic uint64_t ceiling_device_bytes[16], ceiling_all_bytes[16];
-	_Atomic uint32_t batch; /* that a service is to run with; 0: as it likes */
+	_Atomic uint32_t batch; /* batch size that a service shall use; 0: its own choice */
 };
 
 _Static_assert(sizeof(struct td_gate_page) <= TD_PAGE_BYTES, "both sides map one page");
 
 /*
- * Work that was never done before: some waits at the gate; some was submitted and has not been seen
- * to end.
+ * Bits of `fresh` about work that this process has never done before. WAITS: some waits at the
+ * gate. IN_FLIGHT: some was submitted and its end has not been seen.
  */
 #define TD_FRESH_BIT_WAITS     2u
 #define TD_FRESH_BIT_IN_FLIGHT 4u
@@ -108,8 +113,9 @@ struct td_meter_page {
 	/* GPU time used on all GPUs together, as far as it is measured: while the gate word says
 	 * TD_WORD_WINDOW or TD_WORD_DUTY. */
 	_Atomic uint64_t gpu_ns;
-	_Atomic uint32_t guesses;  /* pieces of work whose GPU time had to be guessed */
-	_Atomic uint32_t dry;      /* the last `hold` under which nothing of ours was in flight */
+	_Atomic uint32_t guesses; /* pieces of work whose GPU time had to be guessed */
+	/* number of the last `hold` during which no work of this process was in flight */
+	_Atomic uint32_t dry;
 	_Atomic uint32_t measured; /* the last `alone` in which a piece of work was measured */
 	_Atomic uint32_t fresh;    /* TD_FRESH_BIT_*, while there is a duty */
 	/*

@@ -1,4 +1,4 @@
-/* See layers.h. */
+/* Parses and names the layer kinds; see layers.h. */
 #include "proto/layers.h"
 
 #include <errno.h>

@@ -15,9 +15,12 @@ struct td_err;
 /* The words of the kinds, in their order. */
 extern const char *const td_layer_words[TD_LAYER_KINDS];
 
-/* A text of counts needs at most so many bytes. */
+/* The size of a buffer for the text of all counts, with the NUL. */
 #define TD_LAYERS_TEXT (TD_LAYER_KINDS * 11 + 1)
 
-/* Reads TD_LAYER_KINDS counts with commas between: "53,0,49,0,0,0,1,53,1,2,0". 0 or -EINVAL. */
+/*
+ * Parses TD_LAYER_KINDS counts separated by commas, such as "53,0,49,0,0,0,1,53,1,2,0". Returns 0,
+ * or -EINVAL with *err, which quotes the text.
+ */
 int td_layers_parse(const char *text, uint32_t ret_counts[TD_LAYER_KINDS], struct td_err *err);
 void td_layers_format(const uint32_t counts[TD_LAYER_KINDS], char ret[TD_LAYERS_TEXT]);

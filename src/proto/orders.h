@@ -63,15 +63,15 @@ enum td_order_kind {
 	TD_ORDER_N,
 };
 
-/* ORDERED: how far an order has come. */
+/* Field of ORDERED: how far an order has come. */
 enum td_ordered {
 	TD_ORDERED_RUNNING,
 	TD_ORDERED_DONE,
-	TD_ORDERED_REFUSED, /* nothing was or will be done for it; `reason` is a sentence */
+	TD_ORDERED_REFUSED, /* nothing was done for it, nor will be; `reason` is a sentence */
 	TD_ORDERED_N,
 };
 
-/* SUPERVISE: what the supervisor can do, a bit each. */
+/* Bits of SUPERVISE: what the supervisor can do. */
 #define TD_SUPERVISOR_RESTARTS 1u
 #define TD_SUPERVISOR_REQUEUES 2u
 #define TD_SUPERVISOR_SHADOWS  4u

@@ -52,7 +52,7 @@ const char *td_proto_name(uint32_t type)
 	return layout ? layout->name : "unknown";
 }
 
-/* Size and alignment of a field in its struct. */
+/* These return the size and the alignment of a field in its struct, in bytes. */
 static size_t field_bytes(uint8_t field)
 {
 	switch ((enum field)field) {
@@ -88,7 +88,7 @@ static uint64_t get(const uint8_t *in, size_t bytes)
 	return value;
 }
 
-/* Writes one field; its bytes on the wire, or 0 if there is no room. */
+/* Writes one field. Returns its bytes on the wire, or 0 if there is no room. */
 static size_t encode_field(uint8_t field, const char *member, uint8_t *out, size_t room)
 {
 	size_t bytes = field_bytes(field);

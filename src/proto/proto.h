@@ -12,7 +12,7 @@
 
 #define TD_PROTO_VERSION 1
 #define TD_STR_MAX       255
-/* The largest size of a message, and so of a receiver's buffer. */
+/* The largest size of a packet in bytes, so the size that a receiver's buffer must have. */
 #define TD_PROTO_MAX 4096
 
 enum td_msg_type {
@@ -47,9 +47,9 @@ struct td_msg {
 /* UNGOVERNED: why no plan can be about some work of a process. */
 enum td_ungoverned {
 	TD_GOVERNED,
-	TD_UNGOVERNED_UNNAMED,  /* the driver does not tell which GPU it is on */
+	TD_UNGOVERNED_UNNAMED,  /* the driver does not tell which GPU a context is on */
 	TD_UNGOVERNED_GPUS,     /* the process uses more GPUs than a client has slots */
-	TD_UNGOVERNED_CONTEXTS, /* it has more contexts than the library follows */
+	TD_UNGOVERNED_CONTEXTS, /* it has more contexts than the library can track */
 	TD_UNGOVERNED_N,
 };
 
@@ -69,7 +69,7 @@ int td_proto_encode(const struct td_msg *msg, void *buf, size_t len);
 int td_proto_decode(const void *buf, size_t len, struct td_msg *ret);
 #define TD_PROTO_UNKNOWN 1
 
-/* "hello", or "unknown". */
+/* Returns the name of a message type, such as "hello", or "unknown". */
 const char *td_proto_name(uint32_t type);
 
 /* Calls change() for each string of a message of a known type; it may not make it longer. */

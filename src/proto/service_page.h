@@ -13,14 +13,16 @@
 #include "proto/gate_page.h"
 #include "proto/layers.h"
 
-/* A multiple of every page size that Linux has. */
+/* A multiple of every page size that Linux uses. */
 #define TD_SERVICE_OFFSET 65536
 
 struct td_service_page {
-	_Atomic uint64_t arrived, answered; /* requests so far */
-	_Atomic uint32_t batch;             /* that it runs with; 0: it has never asked */
+	_Atomic uint64_t arrived, answered; /* number of requests so far */
+	/* batch size that the service uses now; 0: it has never asked */
+	_Atomic uint32_t batch;
 	_Atomic uint32_t layers[TD_LAYER_KINDS];
-	_Atomic uint64_t latency[TD_HISTOGRAM_N]; /* answers, by arrival to answer */
+	/* number of answers by latency, from arrival to answer */
+	_Atomic uint64_t latency[TD_HISTOGRAM_N];
 };
 
 #define TD_SERVICE_BYTES    8192

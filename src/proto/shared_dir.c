@@ -55,7 +55,7 @@ static int call(int (*what)(int fd, const struct sockaddr *address, socklen_t le
 	return r;
 }
 
-/* The file gets the socket's own mode. */
+/* Before bind, the mode of the socket is set: the kernel gives the same mode to the file. */
 int td_shared_bind(int fd, const char *dir, const char *name)
 {
 	if (fchmod(fd, 0600) < 0)

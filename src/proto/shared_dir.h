@@ -14,12 +14,12 @@
 
 #define TD_SHARED_DIR_MAX 128
 
-/* Names can come to be somebody else's: which file it is. */
+/* Identifies a socket file, since its name may be reused by another process. */
 struct td_shared_file {
 	uint64_t device, inode;
 };
 
-/* "SOCKET.ipc". NULL: it does not fit. */
+/* Returns the directory "SOCKET.ipc" of the daemon's socket in buf, or NULL if it does not fit. */
 char *td_shared_dir(char *buf, size_t len, const char *socket);
 
 /*

@@ -75,7 +75,7 @@ int td_socket_connect(const char *path, uint64_t patience_ns)
 
 	if (fd < 0)
 		return fd;
-	/* The time to send bounds connect(), too. */
+	/* A connect() also waits at most for the send timeout. */
 	r = setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) < 0 ? -errno : 0;
 	r = r ? r : td_socket_set_patience(fd, patience_ns);
 	r = r ? r : td_socket_connect_by(fd, path);

@@ -27,29 +27,30 @@ int td_socket_path_typed(char *ret, size_t len, struct td_err *err);
 int td_socket_check(const char *where, const char *value, unsigned more, struct td_err *err);
 
 /*
- * A connected socket (close-on-exec), or -errno. The connecting and each send and receive on it
- * wait for so long at most, and then
- * give -EAGAIN: a daemon that is stopped accepts nobody, and its backlog fills.
+ * Returns a connected socket (close-on-exec), or -errno. The connect, and each send and receive on
+ * the socket, wait at most patience_ns and then give -EAGAIN. Connecting can block because a
+ * stopped daemon accepts nobody and its backlog fills.
  */
 int td_socket_connect(const char *path, uint64_t patience_ns);
 /*
- * As above in two steps: makes a socket or returns -errno; connects it and returns 0, or -errno
- * with the socket still the caller's.
+ * The same in two steps. td_socket_new makes a socket or returns -errno. td_socket_connect_by
+ * connects it and returns 0, or -errno; the socket then still belongs to the caller.
  */
 int td_socket_new(void);
 int td_socket_connect_by(int fd, const char *path);
-/* Sets how long each receive on a blocking socket waits; 0: without end. */
+/* Sets how long each receive on a blocking socket waits; 0: without a limit. */
 int td_socket_set_patience(int fd, uint64_t patience_ns);
 
 /*
- * Put descriptors into a message header, and take them out of one that was received. `control` has
- * CMSG_SPACE(count * sizeof(int)) zero bytes. td_socket_take_fds closes descriptors beyond `most`,
- * so that a peer cannot fill the table, and returns how many it took.
+ * td_socket_put_fds puts descriptors into a message header; td_socket_take_fds takes them out of a
+ * received one. `control` has CMSG_SPACE(count * sizeof(int)) zero bytes. td_socket_take_fds
+ * returns how many it took, and closes those beyond `most`, so that a peer cannot use up all
+ * descriptors.
  */
 void td_socket_put_fds(struct msghdr *header, void *control, const int *fds, unsigned count);
 unsigned td_socket_take_fds(struct msghdr *header, int *ret_fds, unsigned most);
 
-/* 0 or -errno; fds may be NULL. */
+/* Sends one message with descriptors; fds may be NULL. Returns 0 or -errno. */
 int td_socket_send(int fd, const struct td_msg *msg, const int *fds, size_t fd_count);
 
 /*

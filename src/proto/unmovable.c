@@ -1,4 +1,4 @@
-/* See unmovable.h. */
+/* Words for the reasons not to move; see unmovable.h. */
 #include "proto/unmovable.h"
 
 _Static_assert(TD_UNMOVABLE_N <= 64, "a bit each");

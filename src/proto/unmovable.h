@@ -16,5 +16,8 @@ enum td_unmovable_bit {
 
 #define TD_UNMOVABLE(id) (1ull << TD_UNMOVABLE_BIT_##id)
 
-/* Words for the lowest known bit of the mask; without one they say that it is not known why. */
+/*
+ * Returns the words for the lowest known bit of the mask. If no bit is known, they say that the
+ * reason is not known.
+ */
 const char *td_unmovable_words(uint64_t mask);

@@ -7,14 +7,14 @@
 
 #include <stdint.h>
 
-#define TD_GPU_MAX    64   /* per node: eight GPUs make up to 56 MIG slices */
-#define TD_SLOT_MAX   16   /* GPUs that one process uses; a slot is its own number of a GPU */
-#define TD_SLOT_HOST  TD_SLOT_MAX /* in GRANT, USED and ASK: the host's memory, not a GPU's */
+#define TD_GPU_MAX    64   /* per node: eight GPUs have up to 56 MIG instances */
+#define TD_SLOT_MAX   16   /* GPUs of one process; a slot is the process's number of a GPU */
+#define TD_SLOT_HOST  TD_SLOT_MAX /* in GRANT, USED and ASK: host memory instead of a GPU */
 #define TD_CLIENT_MAX 1024 /* per node; one client = one process on one GPU */
 
 #define TD_PPM   1000000u
 
-/* The largest batch of a service. */
+/* The largest batch size of a service. */
 #define TD_SERVICE_BATCH_MAX 65536u
 #define TD_NEVER UINT64_MAX
 
@@ -25,12 +25,12 @@ enum td_class {
 	TD_CLASS_N,
 };
 
-/* A client's gate in a plan. */
+/* The state of a client's gate that a plan asks for. */
 enum td_gate {
 	TD_GATE_OPEN,
-	TD_GATE_ARMED, /* open, and the next launch reports that the client is busy again */
+	TD_GATE_ARMED, /* open; the next launch tells the daemon that the client is busy */
 	TD_GATE_CLOSED,
-	TD_GATE_FILL, /* in GRANTs: closed still, memory comes back, and more room is to come */
+	TD_GATE_FILL, /* in GRANTs: still closed; memory comes back, and more room will follow */
 	TD_GATE_N,
 };
 
@@ -51,9 +51,9 @@ enum td_phase {
 };
 
 /* Flags about work that a client has never done before (preload/gate/fresh.c). */
-#define TD_FRESH_TOLD      1u /* it says so, and can be kept from it */
-#define TD_FRESH_WAITS     2u /* there is some to submit */
-#define TD_FRESH_IN_FLIGHT 4u /* some was submitted and not seen to end */
+#define TD_FRESH_TOLD      1u /* the client reports such work and can be kept from it */
+#define TD_FRESH_WAITS     2u /* such work waits to be submitted */
+#define TD_FRESH_IN_FLIGHT 4u /* such work was submitted and its end was not seen */
 #define TD_FRESH_FLAGS     7u
 
 /* How the memory of a program is kept (preload/base/backend.h). */
@@ -64,52 +64,53 @@ enum td_backend_kind {
 	TD_BACKEND_N,
 };
 
-/* Why memory stays where it is, under the backend `auto` (choose.h). */
+/* Why the backend `auto` does not move memory (preload/driver/choose.h). */
 enum td_backend_reason {
 	TD_BACKEND_NO_REASON,
-	TD_BACKEND_CANNOT,    /* a GPU that the program sees cannot map memory as it takes */
-	TD_BACKEND_REGISTERS, /* a device is open that may tell other hardware where memory is */
+	/* a GPU that the program sees cannot map memory as the backend needs */
+	TD_BACKEND_CANNOT,
+	TD_BACKEND_REGISTERS, /* an open device may give other hardware the memory's address */
 	TD_BACKEND_REASON_N,
 };
 
-/* Where memory that a program asks for can be, if it is not on the device. */
+/* Field of ASK: where the memory may be if it does not fit on the device. */
 enum td_asked {
 	TD_ASKED_MOVES,   /* on the host: the backend moves it */
-	TD_ASKED_STAYS,   /* nowhere: pools, arrays, all memory of a program under `plain` */
-	TD_ASKED_PAGES,   /* anywhere: the driver pages it, and the backend moves it for turns */
-	TD_ASKED_UNIFIED, /* anywhere: the driver pages it, and it may be larger than the device */
-	TD_ASKED_HOST,    /* it is the host's memory that is asked for: so much in all */
+	TD_ASKED_STAYS,   /* nowhere else: pools, arrays, and all memory of the backend plain */
+	TD_ASKED_PAGES,   /* anywhere: the driver pages it; the backend prefetches it for turns */
+	TD_ASKED_UNIFIED, /* anywhere: the driver pages it; it may exceed the device */
+	TD_ASKED_HOST,    /* the request is for host memory: the total wanted */
 	TD_ASKED_N,
 };
 
 /* How a GRANT answers the ASK that has its ticket. */
 enum td_answer {
-	TD_ANSWER_NONE,  /* there is no answer in it */
+	TD_ANSWER_NONE,  /* this GRANT answers no ASK */
 	TD_ANSWER_OK,    /* the bytes may be on the device */
-	TD_ANSWER_LATER, /* the gate is closed: they stay off the device until the next fill */
-	TD_ANSWER_HOST,  /* they lie in host memory that the device reaches */
-	TD_ANSWER_NO,    /* the program is out of memory */
+	TD_ANSWER_LATER, /* the gate is closed: the bytes stay off the device until the next fill */
+	TD_ANSWER_HOST,  /* the bytes go to host memory that the device reaches */
+	TD_ANSWER_NO,    /* refused: the program gets out of memory */
 	TD_ANSWER_N,
 };
 
-/* Why a handle of another process's could not be opened. On the wire. */
+/* DENIED: why another process's handle could not be opened. */
 enum td_denied {
-	TD_DENIED_NOBODY, /* its owner has ended, or cannot be reached from here */
-	TD_DENIED_USER,   /* it is another user's */
-	TD_DENIED_FREED,  /* there is no such memory any more */
-	TD_DENIED_FAILED, /* it could not be mapped */
+	TD_DENIED_NOBODY, /* its owner has ended or cannot be reached */
+	TD_DENIED_USER,   /* it belongs to another user */
+	TD_DENIED_FREED,  /* the memory has been freed */
+	TD_DENIED_FAILED, /* the driver could not map it */
 	TD_DENIED_N,
 };
 
 /*
- * Why programs in other network namespaces cannot open this program's memory: it does not listen at
- * its path. On the wire.
+ * SHARES: why programs in other network namespaces cannot open this program's memory, because it
+ * has no socket at its path.
  */
 enum td_unreachable {
-	TD_UNREACHABLE_NOT,     /* they can */
-	TD_UNREACHABLE_NOWHERE, /* there is no directory */
-	TD_UNREACHABLE_TAKEN,   /* something else is there that it cannot remove */
-	TD_UNREACHABLE_FAILED,  /* nothing can be made there */
+	TD_UNREACHABLE_NOT,     /* no obstacle: they can */
+	TD_UNREACHABLE_NOWHERE, /* the directory does not exist */
+	TD_UNREACHABLE_TAKEN,   /* another file has the path and cannot be removed */
+	TD_UNREACHABLE_FAILED,  /* the socket could not be created there */
 	TD_UNREACHABLE_N,
 };
 
@@ -125,27 +126,27 @@ enum td_action_kind {
 	TD_ACTION_N,
 };
 
-/* Why a program moves to another GPU: the words are in daemon/explain. */
+/* Why a program is moved to another GPU; daemon/explain has the words for users. */
 enum td_move_reason {
 	TD_MOVE_BY_HAND,
-	TD_MOVE_OVERLOAD, /* the jobs of its GPU demand more of it than there is */
-	TD_MOVE_COMPACT,  /* its GPU is to be idle */
+	TD_MOVE_OVERLOAD, /* the GPU's jobs demand more of it than it has */
+	TD_MOVE_COMPACT,  /* its GPU shall become idle */
 	TD_MOVE_REASON_N,
 };
 
 /* How far an action has come (daemon/execute/actions.h). The last three are its end. */
 enum td_action_state {
-	TD_ACTION_ASKED,     /* the supervisor or the program was told, and has not answered */
-	TD_ACTION_RUNNING,   /* it has answered */
+	TD_ACTION_ASKED,     /* the supervisor or the program was told but has not answered yet */
+	TD_ACTION_RUNNING,   /* the supervisor or the program has answered and carries it out */
 	TD_ACTION_DONE,      /* the action has had its effect */
 	TD_ACTION_REFUSED,   /* the action cannot be carried out; nothing more is done */
 	TD_ACTION_TIMED_OUT, /* the action has had no effect by its deadline */
 	TD_ACTION_STATE_N,
 };
 
-/* HELLO: what a library can do, a bit each. */
-#define TD_CAN_LEAVE 1u /* it takes LEAVE */
-#define TD_CAN_MOVE  2u /* it takes MOVE */
+/* Bits of HELLO: what the library can do. */
+#define TD_CAN_LEAVE 1u /* it can handle LEAVE */
+#define TD_CAN_MOVE  2u /* it can handle MOVE */
 
 /*
  * MOVE and MOVED: how a program comes to another GPU.
@@ -167,8 +168,9 @@ enum td_move_stage {
 
 /* LEAVING says how the program responds to SIGTERM, which LEAVE leads to. */
 enum td_leaving {
-	TD_LEAVING_ENDS,    /* by default: the library raises SIGTERM when the device is drained */
-	TD_LEAVING_HANDLES, /* by its own handler, which was called just now */
-	TD_LEAVING_IGNORES, /* it ignores it; the device is drained once the gate is closed */
+	/* default action: the library raises SIGTERM once the device is drained */
+	TD_LEAVING_ENDS,
+	TD_LEAVING_HANDLES, /* by its own handler, which the library has just caused to run */
+	TD_LEAVING_IGNORES, /* ignored; the device is drained once the gate is closed */
 	TD_LEAVING_N,
 };
