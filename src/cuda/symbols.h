@@ -10,7 +10,7 @@
 enum td_symbol_flavour {
 	TD_FLAVOUR_PLAIN,
 	TD_FLAVOUR_PTSZ, /* default stream is per thread; for calls that take a stream */
-	TD_FLAVOUR_PTDS, /* the same for calls that take none */
+	TD_FLAVOUR_PTDS, /* default stream is per thread; for calls that take no stream */
 };
 
 /* tools/symbol-classes.txt says what each class means and why a symbol is in it. */

@@ -52,7 +52,7 @@ const char *td_proto_name(uint32_t type)
 	return layout ? layout->name : "unknown";
 }
 
-/* These return the size and the alignment of a field in its struct, in bytes. */
+/* Returns the size of a field in its struct, in bytes. */
 static size_t field_bytes(uint8_t field)
 {
 	switch ((enum field)field) {

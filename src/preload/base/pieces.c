@@ -63,10 +63,7 @@ static struct record *record_of(const struct td_pieces *pieces, uint32_t unit)
 	return &pieces->groups[unit / WORD_BITS]->records[unit % WORD_BITS];
 }
 
-/*
- * The first unit in [at, most) that is taken (wanted) or free (not wanted); `most` if there is
- * none.
- */
+/* Returns the first unit in [at, most) that is taken (wanted) or free (not wanted), else `most`. */
 static uint32_t seek(const struct td_pieces *pieces, uint32_t at, uint32_t most, bool wanted)
 {
 	while (at < most) {
@@ -172,7 +169,7 @@ bool td_pieces_put(struct td_pieces *pieces, uint64_t offset)
 	return true;
 }
 
-/* The first unit of the last piece that begins at or before this unit; `units` if there is none. */
+/* Returns the first unit of the last piece that begins at or before this unit, else `units`. */
 static uint32_t first_before(const struct td_pieces *pieces, uint32_t unit)
 {
 	uint32_t word = unit / WORD_BITS;

@@ -42,7 +42,7 @@ struct td_window {
 	uint32_t head, count; /* position of the oldest incomplete mark; number of such marks */
 	uint32_t unmarked;    /* submissions since the last mark */
 	uint32_t in_flight;   /* submissions not known to be complete */
-	bool backlogged;      /* for the next mark; `hash` too */
+	bool backlogged;      /* whether the next mark will be `backlogged`; its hash */
 	uint32_t hash;
 	uint64_t estimate_ns; /* estimated length of one submission; 0: not known */
 	uint64_t counted_ns;  /* what this thread has added to the process's sum */
@@ -55,7 +55,7 @@ struct td_window {
 	 */
 	uint32_t active_ppm, core_ppm;
 	uint64_t unmarked_active, unmarked_core;
-	uint32_t alone; /* for the next mark */
+	uint32_t alone; /* value of `alone` for the next mark */
 	bool free;
 	uint32_t word;
 	void *last_stream; /* stream and kind of work of the last submission */

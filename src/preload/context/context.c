@@ -555,8 +555,8 @@ void *td_context_stream_ends(void *stream)
 	void *context = NULL;
 
 	/*
-	 * The drain holds captures off while it uses the table's handles. Doing the same here keeps
-	 * the handles alive for it.
+	 * Captures are held off, as the drain does while it uses the table's handles, so these stay
+	 * alive.
 	 */
 	(void)td_context_hold_captures();
 	td_lock_take(&table_lock);

@@ -70,7 +70,7 @@ enum td_interval {
 	 * measurements are rare.
 	 */
 	TD_INTERVAL_ALONE,
-	/* includes other programs' time, but this work gets ALONE intervals too */
+	/* includes other programs' time; the work also gets intervals of kind ALONE */
 	TD_INTERVAL_CHECKED,
 	TD_INTERVAL_UPPER, /* includes other programs' time, or the launch's way to the GPU */
 };

@@ -244,7 +244,7 @@ static uint64_t charge(const struct td_window *window, const struct td_driver *d
 	}
 	price = ns ? ns : mark->submissions * window->estimate_ns;
 	beyond = td_clock_between_ns(driver, window->done_event, mark->event);
-	/* Beside other programs, a span also holds their time. */
+	/* If other programs used the GPU, the measured span includes their time. */
 	if (!rivals && td_clock_find_fresh(window->gpu, window->context, driver, mark->event,
 			       elapsed_ns ? elapsed_ns : price, &fresh))
 		price = fresh < price ? fresh : price;
@@ -554,7 +554,7 @@ static uint64_t duty_wait_ns(struct td_pace *pace, struct td_window *window,
 		end_unmarked(window, driver, stream);
 		wait = td_pause_wait_ns(window, wait, now);
 	}
-	/* In our moment alone the others are held until our work has ended. */
+	/* Until our work has ended, all other programs are held, so look often. */
 	return wait > HOLD_LOOK_NS &&
 			       atomic_load_explicit(&td_gate.page.alone, memory_order_relaxed)
 		       ? HOLD_LOOK_NS

@@ -28,7 +28,10 @@ struct td_pacer {
 	/* Fields of pace.c: */
 	/* Sum of counted_ns over all threads: the estimated time of work in flight. */
 	_Atomic uint64_t process_ns;
-	/* The same for work with a mark, by measured times: the budget counts this. */
+	/*
+	 * Sum over all threads of the expected time of marked work in flight, as the budget counts
+	 * it.
+	 */
 	_Atomic uint64_t expected_ns;
 	_Atomic bool dependent_seen;
 	struct td_budget budgets[TD_SLOT_MAX];
@@ -37,7 +40,8 @@ struct td_pacer {
 	_Atomic uint32_t duty_ppm;      /* of the duty in force; 0: none */
 	_Atomic uint32_t last_duty_ppm; /* the duty before the current one */
 	/*
-	 * The time of a copy, or of other work known only by its size, by that size; 0: not known.
+	 * Time of a copy, or of other work of which only the size is known, by size class; 0: not
+	 * known.
 	 */
 	_Atomic uint64_t unnamed_ns[TD_WINDOW_SIZES];
 	/* under a duty: when the process last submitted (monotonic ns) */

@@ -1,4 +1,4 @@
-/* Where a kernel image begins and ends, so that a copy of it can be kept. */
+/* Finds the beginning and length of a kernel image, so that a copy of it can be kept. */
 #pragma once
 
 #include <stddef.h>

@@ -186,7 +186,7 @@ static void add_image_data(struct td_image_data *data, const struct td_image_dat
 	data->unknown |= of->unknown;
 }
 
-/* room: as above; with NULL, compressed entries are not unpacked. */
+/* As packed_data, for a whole fatbin. With room NULL, compressed entries are not unpacked. */
 static struct td_image_data fatbin_data(const char *image, size_t len, uint64_t *room)
 {
 	struct td_image_data data = {0}, of;

@@ -94,7 +94,7 @@ bool td_ipc_random(uint8_t ret[TD_IPC_ID]);
 struct td_conn *td_ipc_conn_new(int fd);
 void td_ipc_conn_free(struct td_conn *conn);
 void td_ipc_conns_forked(void);
-/* Closes it once the other end has noticed, or has had the time to. */
+/* Closes a connection once the other end has noticed that it ends, or has had the time to. */
 void td_ipc_hang_up(struct td_conn *conn);
 
 /*

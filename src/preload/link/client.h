@@ -80,8 +80,8 @@ bool td_client_is_alone(void);
 /* The totals have changed (alloc, free); the daemon is told within some milliseconds. */
 void td_client_memory_changed(unsigned slot);
 /*
- * The same for memory that another process has allocated. It is told at once, because other
- * processes of the job may be about to allocate.
+ * Reports changed totals at once: another process has allocated the memory, and other processes of
+ * the job may be about to allocate.
  */
 void td_client_memory_crossed(unsigned slot);
 

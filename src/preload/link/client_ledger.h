@@ -50,7 +50,10 @@ struct promises {
 
 /* Gets the backend's stats plus the promises, and returns the promises. */
 struct promises td_ledger_totals(unsigned slot, struct td_memory_stats *ret);
-/* The same, and returns with the ledger's lock held, before they can change. */
+/*
+ * Gets the stats plus the promises, and returns with the ledger's lock held, before they can
+ * change.
+ */
 void td_ledger_lock_totals(struct ledger *ledger, unsigned slot, struct td_memory_stats *ret);
 
 /*

@@ -19,7 +19,7 @@ struct td_msg_grant;
 bool td_host_take(uint64_t bytes, uint64_t own_limit);
 void td_host_give(uint64_t bytes);
 
-/* The same, but if the grant does not allow it, the daemon is asked and its answer awaited. */
+/* Like td_host_take, but asks the daemon and waits for its answer if the grant does not suffice. */
 bool td_host_take_asking(uint64_t bytes, uint64_t own_limit);
 
 /* Returns how many bytes the daemon lets the process have in all; UINT64_MAX: no limit. */

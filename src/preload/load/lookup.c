@@ -276,7 +276,7 @@ static __attribute__((noinline, cold)) void meter(struct td_marker *marker, void
 }
 
 #define UNPACK(...) __VA_ARGS__
-/* The function or kernel of a launch; NULL in all other calls. */
+/* Picks the function or kernel of a launch from the arguments; NULL in all other calls. */
 #define FIRST(function, ...) ((const void *)(function))
 #define FUNCTION(work)       FIRST work
 /* May this launch be of a library's kernel, named by its own handle? */

@@ -18,7 +18,7 @@
 #define TIMES_SHIFT (DRY_SHIFT + 6)
 #define OUTLIER     3  /* an interval of more than this times the usual one includes a delay */
 #define FOLLOW      4  /* a sample moves the time by one part in this of the difference */
-#define CREEP       64 /* the same, where the difference may be other programs' time */
+#define CREEP       64 /* like FOLLOW, where the difference may be other programs' time */
 /* The events of a sample take about this long, so a sample is due after a thousand times that. */
 #define SAMPLE_NS 4000u
 #define EVERY_NS  (1000ull * SAMPLE_NS)

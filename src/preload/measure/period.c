@@ -12,7 +12,7 @@
 #define SMOOTHING 8
 
 #define RUN_NEW   3   /* regular intervals in a row that make a new mark */
-#define RUN_KNOWN 1   /* the same for one that was the mark before */
+#define RUN_KNOWN 1   /* like RUN_NEW, for one that was the mark before */
 #define MISSES    2   /* irregular intervals in a row after which the mark is given up */
 #define LONGEST   4   /* an interval of more than this times the usual one is not a step */
 #define COUNTED   64  /* an irregular interval counts at most this times the usual one */

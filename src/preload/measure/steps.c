@@ -19,7 +19,7 @@
 
 static struct td_lock lock = TD_LOCK_INIT(TD_RANK_STEPS);
 
-/* All of it is guarded by the lock. */
+/* The state of steps. All of it is guarded by the lock. */
 static struct {
 	struct td_period period;
 	bool told;             /* the program tells its steps by tandem_step() */

@@ -58,8 +58,8 @@ uint64_t td_chunk_granularity(CUdevice device);
  */
 int td_chunk_map(struct td_chunk *chunk, CUdevice device);
 /*
- * The same with host memory. CUDA_ERROR_NOT_SUPPORTED: the driver cannot. CUDA_ERROR_OUT_OF_MEMORY:
- * also if the process's limit is reached.
+ * Maps host memory behind a chunk that has none. CUDA_ERROR_NOT_SUPPORTED: the driver cannot.
+ * CUDA_ERROR_OUT_OF_MEMORY: also if the process's limit is reached.
  */
 int td_chunk_map_host(struct td_chunk *chunk, CUdevice device);
 void td_chunk_unmap(struct td_chunk *chunk);
@@ -78,7 +78,7 @@ void td_chunk_discharge(struct td_chunk *chunk);
  */
 uint64_t td_chunk_peers(CUdevice device);
 void td_chunk_peer(CUdevice device, CUdevice peer, bool open);
-/* The same for a chunk that is mapped already. */
+/* Sets whether `peer` may access a chunk that is mapped already. */
 int td_chunk_open(const struct td_chunk *chunk, CUdevice peer, bool open);
 void td_chunk_forked(void);
 

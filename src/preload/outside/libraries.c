@@ -377,7 +377,7 @@ static bool note_little(const void *handle, const struct td_image_data *data)
 	return fits;
 }
 
-/* Removes a small library. Returns NULL if this is none. */
+/* Removes and returns the record of a small library. Returns NULL if it is not a small one. */
 static struct little *take_little(const void *handle)
 {
 	struct little **at = &littles, *l;
@@ -647,7 +647,7 @@ KERNEL_NODE(cuGraphKernelNodeSetParams_v2, node_uses, a1)
 KERNEL_NODE(cuGraphExecKernelNodeSetParams, node_uses_function, a2)
 KERNEL_NODE(cuGraphExecKernelNodeSetParams_v2, node_uses, a2)
 
-/* Memory that other kinds of nodes name has to be mapped. */
+/* Nodes of other kinds (copies, memsets) name memory, which must be mapped during the call. */
 #define ANY_NODE(symbol, params)                                                                   \
 	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
 	{                                                                                          \

@@ -35,13 +35,13 @@ enum td_outside_kind {
 	TD_OUTSIDE_EXTERNAL, /* imported from another API, so nobody else counts it */
 	TD_OUTSIDE_SHARED,   /* imported from a CUDA process that counts it; not charged here */
 	/*
-	 * The same, opened by a driver handle (cuIpcOpenMemHandle). Its owner may free it, so that
+	 * Memory opened by a driver handle (cuIpcOpenMemHandle). Its owner may free it, so that
 	 * only this process has it.
 	 */
 	TD_OUTSIDE_OPENED,
 	/*
-	 * Own memory with such a handle. It has no bytes here, but others may keep it when it is
-	 * freed.
+	 * Own memory of which such a handle was given out. It has no bytes here; others may keep it
+	 * when freed.
 	 */
 	TD_OUTSIDE_HANDED,
 	/*
@@ -118,7 +118,7 @@ int td_outside_settle(
 /* Adds one more key (for `bytes`) to the object that `of` leads to, if that is known. */
 void td_outside_alias(enum td_outside_key of, uint64_t known, enum td_outside_key what,
 	uint64_t value, uint64_t bytes);
-/* The same for the object that has a mapping around this address. */
+/* Adds a key to the object that has a mapping around this address. */
 void td_outside_alias_mapping(uint64_t address, enum td_outside_key what, uint64_t value);
 
 /* Records memory that is only reported, or that is charged elsewhere. */
@@ -131,8 +131,8 @@ void td_outside_note(
  */
 void td_outside_note_import(int device, uint64_t handle);
 /*
- * The same for memory of another process's pool by its address, and for such a pool. A process that
- * has the pool open keeps its memory even if its maker ends.
+ * Records memory of another process's pool by its address, or such a pool. A process that has the
+ * pool open keeps its memory even if its maker ends.
  */
 void td_outside_note_import_at(uint64_t address);
 void td_outside_note_import_pool(uint64_t pool);
@@ -182,9 +182,9 @@ struct td_object *td_outside_pool(uint64_t pool, int device, enum td_outside_kin
  */
 int td_outside_claim_growth(struct td_outside_claim *ret, struct td_object *pool, uint64_t bytes);
 /*
- * The same for the memory of graphs, of which the graph to be launched needs `bytes`. Free memory
- * that the driver keeps for other graphs does not count, because the driver does not tell whether
- * it can serve this one. The graph still has the memory of its launch at the mark `since`
+ * Claims the memory of a graph that is about to be launched and needs `bytes`. Free memory that the
+ * driver keeps for other graphs does not count, because the driver does not tell whether it can
+ * serve this one. The graph still has the memory of its launch at the mark `since`
  * (TD_NEVER_LAUNCHED: there was none), less what was trimmed since.
  */
 #define TD_NEVER_LAUNCHED UINT64_MAX
@@ -208,7 +208,7 @@ bool td_outside_trim(unsigned slot);
 /* Asks the driver for the sizes of all pools again. Costs one load if there are no pools. */
 void td_outside_refresh(void);
 
-/* -- others -- */
+/* -- the wrapped backend, and totals -- */
 
 /*
  * Wraps a backend: its totals then include outside memory, and its limits leave room for it. Called

@@ -115,7 +115,7 @@ int td_table_trim_graphs(struct td_object *object);
  * growth.
  */
 void td_table_ask_pool(struct td_object *object);
-/* The same, but counts at most most_bytes. */
+/* Like td_table_ask_pool, but counts at most most_bytes. */
 void td_table_ask_pool_within(struct td_object *object, uint64_t most_bytes);
 
 /* -- functions to be called without the lock -- */
@@ -125,7 +125,7 @@ int td_table_device(unsigned slot);
 int td_table_slot(int device);
 /* Has the daemon told of the device's new totals. */
 void td_table_tell(int device);
-/* The same at once, before other processes act on the old totals. */
+/* Like td_table_tell, but at once, before other processes act on the old totals. */
 void td_table_tell_at_once(int device);
 /* Returns a new key that is not linked and has no object, or NULL if malloc failed. */
 struct td_key *td_table_key(enum td_outside_key what, uint64_t value, uint64_t bytes);

@@ -188,7 +188,7 @@ bool td_swap_charge(struct td_range *range)
 {
 	bool got = td_host_take_asking(range->bytes, td_arena_limit()), dropped;
 
-	/* Instead of new host memory, unused memory of other chunks may be freed. */
+	/* If the daemon grants no more, unused host memory of other chunks is freed. */
 	if (!got) {
 		pthread_mutex_lock(&td_swap.lock);
 		dropped = td_swap_drop_idle(range->slot);

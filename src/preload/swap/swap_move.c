@@ -207,8 +207,8 @@ static int bring_chunk(struct td_chunk *chunk, CUdevice device, CUstream stream)
 }
 
 /*
- * Does so for any chunk that is not on the device. If mapped host memory is in use, it stays mapped
- * until it is copied.
+ * Starts to bring a chunk, wherever it is, to the device. If mapped host memory is in use, it stays
+ * mapped until it is copied.
  */
 static int start_one(unsigned slot, struct td_range *range, struct td_chunk *chunk, CUstream stream,
 	struct td_batch *batch)

@@ -135,7 +135,8 @@ static bool end_mapping(unsigned slot, struct td_chunk *chunk, bool copied)
 }
 
 /*
- * The same for an exchange. False also if the program may have written to the chunk since the copy.
+ * Ends an exchange. False: the chunk is unchanged, as after a failure, or if the program may have
+ * written to it since the copy.
  */
 static bool end_exchange(unsigned slot, const struct td_move *move, bool copied)
 {
