@@ -30,18 +30,18 @@
 
 struct td_memory_stats {
 	uint64_t demanded_bytes; /* allocated by the program, at the driver's granularity */
-	uint64_t resident_bytes; /* of demanded, on the device */
-	uint64_t host_bytes;     /* of demanded, on the host: mapped or in an arena */
-	/* of demanded, unused in a cache, as the program's allocator says */
+	uint64_t resident_bytes; /* part of demanded_bytes that is on the device */
+	uint64_t host_bytes;     /* part of demanded_bytes on the host: mapped or arena */
+	/* Part of demanded_bytes that the program's allocator calls an unused cache. */
 	uint64_t cached_bytes;
-	/* of host_bytes, mapped: the device reaches them across PCIe or NVLink */
+	/* Part of host_bytes that is mapped: the device reaches it across PCIe or NVLink. */
 	uint64_t spilled_bytes;
-	uint64_t fixed_bytes;    /* of resident, cannot leave the device */
-	uint64_t stranded_bytes; /* of fixed, only because the host has no room for them now */
+	uint64_t fixed_bytes;    /* part of resident_bytes that cannot leave the device */
+	uint64_t stranded_bytes; /* part of fixed_bytes that only lacks room on the host */
 	uint64_t peak_bytes;     /* highest demanded so far */
-	uint64_t kept_bytes;     /* of demanded, in a free block kept for small allocations */
+	uint64_t kept_bytes;     /* part of demanded_bytes: free block for small allocations */
 	uint64_t crossed_bytes;  /* sum so far: imported from or exported to other processes */
-	uint64_t given_up_bytes; /* of crossed, exported */
+	uint64_t given_up_bytes; /* part of crossed_bytes that was exported */
 	/* Memory of this device that other processes allocated and this one imported. */
 	uint64_t imported_bytes;
 	/*
@@ -49,7 +49,7 @@ struct td_memory_stats {
 	 * for it, or that a memory pool took without asking and has to give back.
 	 */
 	uint64_t paged_bytes;
-	/* Part of resident: unified memory. Its pages may in fact be on the host. */
+	/* Part of resident_bytes: unified memory. Its pages may in fact be on the host. */
 	uint64_t managed_bytes;
 	uint64_t in_bytes, out_bytes; /* moved so far to the device, and from it */
 	uint64_t move_ns;             /* time spent in moves so far */

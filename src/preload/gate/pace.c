@@ -38,7 +38,7 @@
 #include "proto/words.h"
 
 #define WAIT_MIN_NS  (50 * TD_NS_PER_MS)
-#define WAIT_WINDOWS 8 /* the longest wait, in windows */
+#define WAIT_WINDOWS 8 /* the longest wait, as a multiple of window_ns */
 #define WAIT_USUAL   4 /* times the usual length of the work in flight */
 #define WAIT_MAX_NS  (10 * TD_NS_PER_S)
 /* Under a duty, MARK_NS is the known work between two marks, and new work counts as NEW_NS. */

@@ -53,8 +53,8 @@ struct td_pacer {
 	_Atomic uint64_t new_since_ns;
 	_Atomic uint64_t new_next_ns;
 	/*
-	 * Moments alone: the moment that holds this process; the number of the last moment that let
-	 * a piece pass early; and when a moment was last measured.
+	 * Exclusive moments (policy/node/alone.h): the moment that holds this process; the number
+	 * of the last moment that let a piece pass early; and when a moment was last measured.
 	 */
 	td_hold held;
 	_Atomic uint32_t let_through;

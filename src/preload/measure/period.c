@@ -23,7 +23,7 @@
 #define SCORE_PPM    300000 /* least score of a mark, from all of the following */
 #define MARGIN_PPM   100000 /* by how much another mark must be better to replace it */
 #define DOUBLING_PPM 20000  /* subtracted from the score for each doubling of the period */
-#define ALONE_PPM    500000 /* the same if no other signature is in its intervals */
+#define ALONE_PPM    500000 /* subtracted if no other signature is in its intervals */
 #define FOLD         2654435761u
 
 static uint16_t *bucket_of(struct td_period *period, uint32_t signature)
