@@ -45,7 +45,7 @@ struct td_window {
 	bool backlogged;      /* whether the next mark will be `backlogged`; its hash */
 	uint32_t hash;
 	uint64_t estimate_ns; /* estimated length of one submission; 0: not known */
-	uint64_t counted_ns;  /* what this thread has added to the process's sum */
+	uint64_t counted_ns;  /* this thread's part of td_pacer.process_ns */
 	/* sum over all marks of this thread, already added to the process's sum */
 	uint64_t expected_ns;
 	uint64_t unmarked_ns; /* pace.c: expected time of the submissions since the last mark */

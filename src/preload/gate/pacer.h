@@ -37,7 +37,7 @@ struct td_pacer {
 	struct td_budget budgets[TD_SLOT_MAX];
 	struct td_solo solo;
 	struct td_lengths lengths;
-	_Atomic uint32_t duty_ppm;      /* of the duty in force; 0: none */
+	_Atomic uint32_t duty_ppm;      /* the duty in force, in ppm; 0: none */
 	_Atomic uint32_t last_duty_ppm; /* the duty before the current one */
 	/*
 	 * Time of a copy, or of other work of which only the size is known, by size class; 0: not

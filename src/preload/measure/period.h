@@ -40,10 +40,11 @@ struct td_period_mark {
 	uint32_t signature;
 	uint16_t newer, older; /* list in the order of last occurrence; index + 1, 0: none */
 	uint16_t chain;        /* next mark with the same hash */
-	uint8_t votes;         /* how firmly `set` is the usual set; 0: there is none */
-	uint8_t run, misses;   /* regular intervals in a row; irregular ones in a row */
-	bool known;            /* has been the mark before */
-	bool alone;            /* no other signature occurs between its occurrences */
+	/* rises when an interval is like `set`, else falls; 0: no usual set */
+	uint8_t votes;
+	uint8_t run, misses; /* regular intervals in a row; irregular ones in a row */
+	bool known;          /* has been the mark before */
+	bool alone;          /* no other signature occurs between its occurrences */
 	uint64_t last_ns;
 	uint64_t began_ns, began_event;              /* begin of the current interval */
 	uint64_t mean_ns, deviation_ns, mean_events; /* over regular intervals */

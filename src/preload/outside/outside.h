@@ -80,14 +80,14 @@ struct td_outside_claim {
 	struct td_key *key;
 	/* bytes to be asked for; wanted: of a pool, which may have part of it free */
 	uint64_t bytes, wanted_bytes;
-	uint64_t granted_bytes; /* for a pool: granted so far */
+	uint64_t granted_bytes; /* bytes granted so far; for pools only */
 	int slot, need;
 	enum td_mobility mobility;
 	unsigned waits;
 	bool growth;            /* the claim is for growth of an existing object */
 	bool is_listed;         /* it is in the pool's list of claims */
-	bool relies;            /* for a graph: it counts on memory that the graph has */
-	uint64_t trimmed_bytes; /* for a graph: trimmed bytes when the claim was made */
+	bool relies;            /* the claim counts on memory that the graph already has */
+	uint64_t trimmed_bytes; /* trimmed bytes of the graph pool when the claim was made */
 };
 
 /*

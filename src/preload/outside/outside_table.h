@@ -70,7 +70,8 @@ struct td_table {
 	uint64_t beyond_bytes[TD_OUTSIDE_DEVICES];
 	/* Sums so far, by device. crossed: imported, or exportable and freed here. */
 	uint64_t crossed_bytes[TD_OUTSIDE_DEVICES],
-		given_up_bytes[TD_OUTSIDE_DEVICES]; /* of crossed: exportable and freed here */
+		/* part of crossed_bytes that was exportable and freed here */
+		given_up_bytes[TD_OUTSIDE_DEVICES];
 	uint64_t peak_bytes[TD_SLOT_MAX];
 	uint64_t in_use_bytes
 		/* of device_bytes: for pools only what the program has allocated */

@@ -22,7 +22,7 @@ struct td_range {
 	uint64_t id;                 /* CU_POINTER_ATTRIBUTE_BUFFER_ID */
 	unsigned slot;
 	CUdevice device;
-	struct td_pieces *pieces;    /* for a block; NULL: the range is one allocation */
+	struct td_pieces *pieces;    /* the pieces of a block; NULL: the range is one allocation */
 	struct td_range *next_block; /* next block of the slot */
 	uint64_t claimed;            /* its part of td_swap.claimed_bytes */
 	unsigned pins;               /* number of reasons to stay in this device memory */
@@ -41,7 +41,7 @@ struct td_swap {
 	struct td_range *blocks[TD_SLOT_MAX];
 	/* of blocks: an empty one, kept for the next small allocation */
 	struct td_range *spare[TD_SLOT_MAX];
-	bool spare_is_new[TD_SLOT_MAX]; /* it became empty after the last check of its age */
+	bool spare_is_new[TD_SLOT_MAX]; /* the spare became empty after the last check of its age */
 	/*
 	 * Guards the index: changes need both locks, reading needs either. Copies look up addresses
 	 * under index_lock and wait for nothing longer. No driver call is made with it.
@@ -175,7 +175,7 @@ struct td_swap_info {
 	uint64_t mapped_base, mapped_bytes, mapped_id; /* the mapping that it is part of */
 	unsigned slot;
 	CUdevice device;
-	bool imported; /* it was imported from another process (ipc.h); then: */
+	bool imported; /* imported from another process (ipc.h); `context` is then valid */
 	CUcontext context;
 };
 

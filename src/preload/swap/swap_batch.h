@@ -22,8 +22,9 @@ struct td_move {
 struct td_batch {
 	struct td_move moves[TD_BATCH];
 	unsigned n;
-	uint64_t bytes;         /* sum of all its chunks */
-	uint64_t leaving_bytes; /* of bytes: device memory that is freed when they have left */
+	uint64_t bytes; /* sum of all its chunks */
+	/* part of `bytes`: device memory that is free once they have left */
+	uint64_t leaving_bytes;
 	CUstream stream;
 	CUevent done;
 	int failed;    /* CUresult; nonzero: no more copies are made */

@@ -233,7 +233,7 @@ enum coming {
 	COMING_MORE,
 	COMING_LIMIT,   /* the limit allows no more */
 	COMING_FULL,    /* the device is full, or the driver cannot map more */
-	COMING_REFUSED, /* for another reason than lack of memory */
+	COMING_REFUSED, /* the driver refused for another reason than lack of memory */
 };
 
 /*
