@@ -231,7 +231,7 @@ static uint64_t charge(const struct td_window *window, const struct td_driver *d
 		note_length(mark, elapsed_ns, rivals);
 	if (is_new)
 		longest = td_lengths_expect(&td_pacer.lengths, mark->hash);
-	/* The work is of the rare long kind: the next such piece has to wait. */
+	/* If a new piece proved to be of the rare long kind, the next one must wait. */
 	td_pause_note_long(is_new ? elapsed_ns : 0, td_time_now_ns());
 	if (mark->free) {
 		/*
