@@ -53,8 +53,9 @@ def besteffort_work_gets_what_the_service_leaves():
     with MuxflowWorld() as world:
         world.begin()
         with world.service() as (_, url):
-            assert world.load(url)["failed"] == 0
-            until(lambda: 280000 <= world.gpu()["besteffort_sm_share_ppm"] <= 320000,
+            # Its need is measured under load, again where the machine has stalled meanwhile.
+            until(lambda: world.load(url)["failed"] == 0
+                  and 280000 <= world.gpu()["besteffort_sm_share_ppm"] <= 320000,
                   "what it needs is known")
             with world.program(["--name", "work"], BESIDE, "--for", "1h"):
                 until(lambda: world.row("work").get("state") == "running", "the work runs")
