@@ -36,6 +36,7 @@
 #define EXIT_USAGE  125
 #define CONNECTIONS 16u
 #define ENDPOINT    "tandem.sock"
+#define NOT_YET     ".new" /* behind the name of a socket that does not listen yet */
 
 struct options {
 	const char *dir, *resource, *library, *cdi;
@@ -64,17 +65,22 @@ static int fail(const char *text)
 
 /* -- the plugin's socket -- */
 
-static int listen_at(struct sockaddr_un *address)
+/* The socket has its name only once it listens, so nobody who sees it is refused. */
+static int listen_at(const struct sockaddr_un *address)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), r;
+	struct sockaddr_un before = *address;
 
 	if (fd < 0)
 		return -errno;
-	(void)unlink(address->sun_path);
-	if (!bind(fd, (struct sockaddr *)address, sizeof(*address)) && !listen(fd, SOMAXCONN))
+	strcat(before.sun_path, NOT_YET);
+	(void)unlink(before.sun_path);
+	if (!bind(fd, (struct sockaddr *)&before, sizeof(before)) && !listen(fd, SOMAXCONN) &&
+		!rename(before.sun_path, address->sun_path))
 		return fd;
 	r = -errno;
 	close(fd);
+	(void)unlink(before.sun_path);
 	return r;
 }
 
@@ -304,7 +310,8 @@ static int prepare(struct plugin *plugin, struct td_err *err)
 	plugin->service.gpus = &plugin->gpus;
 	plugin->address.sun_family = AF_UNIX;
 	if ((size_t)snprintf(plugin->address.sun_path, sizeof(plugin->address.sun_path),
-		    "%s/" ENDPOINT, options->dir) >= sizeof(plugin->address.sun_path) ||
+		    "%s/" ENDPOINT,
+		    options->dir) >= sizeof(plugin->address.sun_path) - strlen(NOT_YET) ||
 		td_kubelet_init(&plugin->kubelet, options->dir, ENDPOINT, options->resource))
 		return td_err_set(err, -ENAMETOOLONG,
 			"--kubelet-dir: \"%.200s\" is too long for the address of a socket",

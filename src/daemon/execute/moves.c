@@ -24,6 +24,8 @@
 #define PREPARE_NS (60 * TD_NS_PER_S)
 /* How long the other programs may take to make room, as plans tell them. */
 #define ROOM_NS (10 * TD_NS_PER_S)
+/* Room for what a program allocates between its last report and the closing of its gate. */
+#define SPARE_BYTES (4ull << 20)
 /* How long closing the gate may take beyond the drain's own deadlines. */
 #define CLOSE_NS (5 * TD_NS_PER_S)
 /*
@@ -246,8 +248,10 @@ static void find_room(struct td_node *node, struct td_act *act, struct td_client
 	process->moving.reserved_bytes = need;
 	if (room_of(node, target) < need)
 		return;
+	/* Until the gate is closed the program may allocate more than it has reported. */
 	if (target->device.told < need)
-		td_node_tell(node, target, need);
+		td_node_tell(node, target,
+			td_min_u64(room_of(node, target), need + need / 4 + SPARE_BYTES));
 	process->moving.closes = true;
 	enter(act, TD_MIGRATION_CLOSE, now_ns + 2 * node->options.drain_deadline_ns + CLOSE_NS);
 }
