@@ -56,9 +56,6 @@ bool td_node_gpus_ask(struct td_node_gpus *gpus, const char *socket)
 	for (uint32_t i = 0; i < gpus->count; i++)
 		gpus->gpu[i].is_healthy = false;
 	gpus->daemon_answers = ask(gpus, socket);
-	if (!gpus->daemon_answers)
-		for (uint32_t i = 0; i < gpus->count; i++)
-			gpus->gpu[i].is_healthy = false;
 	if (before.count != gpus->count || before.daemon_answers != gpus->daemon_answers)
 		return true;
 	for (uint32_t i = 0; i < gpus->count; i++)

@@ -28,6 +28,6 @@ struct td_node_gpus {
 
 /*
  * Asks the daemon at `socket`, which may take 200 ms, and brings the list up to date. Returns true
- * if something has changed. A daemon that does not answer leaves all GPUs unhealthy.
+ * if something has changed. Where no daemon is, all GPUs are unhealthy.
  */
 bool td_node_gpus_ask(struct td_node_gpus *gpus, const char *socket);

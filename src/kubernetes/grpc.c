@@ -48,7 +48,6 @@ struct td_grpc {
 	nghttp2_session *session;
 	struct td_grpc_events events;
 	struct td_list calls;
-	uint32_t call_count;
 };
 
 static int append(struct bytes *to, const uint8_t *bytes, size_t len)
@@ -107,7 +106,6 @@ static struct td_grpc_call *make_call(struct td_grpc *grpc, int32_t stream)
 	call->stream = stream;
 	call->status = TD_GRPC_UNKNOWN;
 	td_list_append(&grpc->calls, &call->of_connection);
-	grpc->call_count++;
 	return call;
 }
 
@@ -118,7 +116,6 @@ static void forget_call(struct td_grpc_call *call)
 	if (call->is_known && grpc->is_server)
 		grpc->events.closed(grpc->events.arg, call);
 	td_list_remove(&call->of_connection);
-	grpc->call_count--;
 	free(call->in.at);
 	free(call->out.at);
 	free(call);
@@ -278,7 +275,7 @@ static int begin_headers(nghttp2_session *session, const nghttp2_frame *frame, v
 	if (!grpc->is_server || frame->hd.type != NGHTTP2_HEADERS ||
 		frame->headers.cat != NGHTTP2_HCAT_REQUEST)
 		return 0;
-	call = grpc->call_count < TD_GRPC_CALLS ? make_call(grpc, frame->hd.stream_id) : NULL;
+	call = make_call(grpc, frame->hd.stream_id);
 	if (!call)
 		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 	(void)nghttp2_session_set_stream_user_data(session, frame->hd.stream_id, call);
@@ -419,7 +416,7 @@ static int make_session(struct td_grpc *grpc)
 	nghttp2_session_callbacks *callbacks = NULL;
 	nghttp2_option *option = NULL;
 	nghttp2_settings_entry settings[] = {
-		{NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, TD_GRPC_CALLS},
+		{NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, TD_GRPC_CALLS}, /* nghttp2 keeps it */
 		{NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
 	};
 	int r = nghttp2_session_callbacks_new(&callbacks) || nghttp2_option_new(&option);
@@ -480,7 +477,7 @@ void td_grpc_close(struct td_grpc *grpc)
 
 bool td_grpc_is_idle(const struct td_grpc *grpc)
 {
-	return !grpc->call_count;
+	return td_list_empty(&grpc->calls);
 }
 
 int td_grpc_fd(const struct td_grpc *grpc)

@@ -35,7 +35,7 @@ struct td_store;
 /* Opens a store. ":memory:" is one that ends with the process. The caller closes it. */
 int td_store_open(const char *path, struct td_store **ret_store);
 
-/* As td_store_open(), but makes no file, upgrades nothing, and needs no right to write. */
+/* Opens a database that is there, to read only: nothing is made or upgraded. */
 int td_store_open_to_read(const char *path, struct td_store **ret_store);
 void td_store_close(struct td_store *store);
 

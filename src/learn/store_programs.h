@@ -66,7 +66,10 @@ struct td_pair {
 
 int td_store_add_pair(struct td_store *store, const struct td_pair *pair);
 
-/* As td_store_get_programs(), oldest first. */
+/*
+ * Reads the pairs that were measured on GPUs of this name, the oldest first. *ret_pairs is the
+ * caller's to free. -ENOENT: there are none.
+ */
 int td_store_get_pairs(
 	struct td_store *store, const char *gpu, struct td_pair **ret_pairs, uint32_t *ret_count);
 

@@ -76,8 +76,9 @@ def pairs(fields, number):
 class Kubelet:
     """Its registration, and its calls of the plugin."""
 
-    def __init__(self, directory, calls_first=False):
+    def __init__(self, directory, calls_first=False, refuses=0):
         self.directory, self.registered, self.calls_first = directory, [], calls_first
+        self.refuses = refuses  # registrations, before it takes one
         self.arrived = threading.Event()
 
     def __enter__(self):
@@ -98,6 +99,8 @@ class Kubelet:
     def register(self, message, context):
         request = read(message)
         self.registered.append(request)
+        if len(self.registered) <= self.refuses:
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, "not now")
         if self.calls_first:  # as kubelet 1.36 does: it does not answer before it has the list
             with self.channel() as channel:
                 assert next(self.watch(channel))
@@ -230,6 +233,13 @@ def it_registers_and_offers_each_gpu_in_hundredths():
 def a_kubelet_that_wants_the_list_first_has_it():
     with node() as world, Kubelet(world.folder, calls_first=True) as kubelet:
         assert kubelet.arrived.wait(DEADLINE_S)
+        until(lambda: "registered with the kubelet" in world.log(), "it is registered")
+
+
+def a_kubelet_that_refuses_is_asked_again():
+    with node() as world, Kubelet(world.folder, refuses=1) as kubelet:
+        assert kubelet.arrived.wait(DEADLINE_S)
+        assert len(kubelet.registered) == 2 and "status 3: not now" in world.log(), world.log()
         until(lambda: "registered with the kubelet" in world.log(), "it is registered")
 
 
@@ -457,7 +467,8 @@ def the_newest_of_many_watchers_has_the_list():
 
 
 run_cases([it_registers_and_offers_each_gpu_in_hundredths,
-           a_kubelet_that_wants_the_list_first_has_it, a_kubelet_that_starts_again_is_told_again,
+           a_kubelet_that_wants_the_list_first_has_it, a_kubelet_that_refuses_is_asked_again,
+           a_kubelet_that_starts_again_is_told_again,
            a_kubelet_that_lost_the_list_is_told_again,
            slices_are_of_one_gpu_while_one_has_room, a_container_has_its_share_of_memory,
            two_containers_are_two_jobs_with_their_limits, cdi_names_the_gpus_to_the_runtime,

@@ -2,8 +2,8 @@
  * Memory that cannot leave the device: pools, arrays, the program's own mappings, and what graphs
  * allocate.
  *
- * As long as a program's demand fits beside such memory of the others, the program takes turns like
- * all others and leaves its own fixed bytes on the device. Where it does not fit, closing its gate
+ * A program whose demand fits beside such memory of the others takes turns like all others, and
+ * leaves its own fixed bytes on the device. Where its demand does not fit, closing its gate
  * would help nobody: the next program has little room, and this one could not be opened again
  * before the others are done. So it is treated as a program that cannot be moved for turns. Others
  * take turns beside it, whether it is let in or waits.

@@ -557,7 +557,7 @@ static void do_open(unsigned slot, struct td_plan_slot *plan, uint64_t now_ns)
 	struct td_memory_stats stats;
 	int r;
 
-	/* As in do_closed, wait for allocations in progress and for the grant of host memory. */
+	/* Allocations in progress end first, and the host memory has to be granted. */
 	if (spills && closing.stage == TD_CLOSING_DRAINED &&
 		(td_client_landing(slot) || !td_host_ready(td_plans_host_bytes())))
 		return;

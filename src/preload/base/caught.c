@@ -223,8 +223,8 @@ void td_caught_arm(void)
 	int saved = errno;
 
 	/*
-	 * As PID 1 the kernel ignores signals whose disposition is the default, so there is no need
-	 * to catch.
+	 * The kernel sends PID 1 no signal whose disposition is the default, so there is nothing to
+	 * catch.
 	 */
 	if (getpid() == 1)
 		return;

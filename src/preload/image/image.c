@@ -186,7 +186,10 @@ static void add_image_data(struct td_image_data *data, const struct td_image_dat
 	data->unknown |= of->unknown;
 }
 
-/* As packed_data, for a whole fatbin. With room NULL, compressed entries are not unpacked. */
+/*
+ * Returns the most data of any entry of a fatbin, by packed_data(). Where room is NULL, compressed
+ * entries are not unpacked.
+ */
 static struct td_image_data fatbin_data(const char *image, size_t len, uint64_t *room)
 {
 	struct td_image_data data = {0}, of;

@@ -314,7 +314,7 @@ int td_ipc_close(uint64_t address, bool *ret_last)
 	if (!is_open(address, context))
 		return TD_BACKEND_NOT_MINE;
 	/*
-	 * As in the driver, work that uses the memory must end first. No lock is held meanwhile,
+	 * Work that uses the memory ends first, as the driver has it. No lock is held meanwhile,
 	 * because that work may need another thread to open or close memory.
 	 */
 	r = td_real.cuCtxSynchronize();

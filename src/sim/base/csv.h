@@ -60,7 +60,8 @@ int td_csv_number(const struct td_csv *csv, int column, double min, double max, 
 	struct td_err *err);
 
 /*
- * As td_csv_number(), but returns `otherwise` in *ret without such a column or for an empty field.
+ * Reads a number as td_csv_number() does. *ret is `otherwise` where there is no such column, or the
+ * field is empty.
  */
 int td_csv_number_or(const struct td_csv *csv, int column, double min, double max, double otherwise,
 	double *ret, struct td_err *err);
