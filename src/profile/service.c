@@ -3,6 +3,7 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <math.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -110,13 +111,17 @@ static bool read_batches(const uint64_t *words, struct td_service_profile *profi
 	return least && least <= most && most <= TD_PROFILE_BATCH_MAX;
 }
 
-static void read_errors(const uint64_t *words, struct td_service_profile *profile)
+/* False: an error is not a number of at least 0. */
+static bool read_errors(const uint64_t *words, struct td_service_profile *profile)
 {
 	for (unsigned m = 0; m < TD_PROFILE_MODELS; m++) {
 		uint64_t bits = le64toh(words[W_ERRORS + m]);
 
 		memcpy(&profile->error[m], &bits, sizeof(bits));
+		if (!isfinite(profile->error[m]) || profile->error[m] < 0)
+			return false;
 	}
+	return true;
 }
 
 static int read_models(const char *bytes, size_t size, const uint64_t *words,
@@ -163,7 +168,9 @@ int td_service_profile_from_bytes(
 			(unsigned)(le64toh(words[W_MAGIC]) & 0xffff), VERSION);
 	memcpy(profile.gpu, &words[W_GPU], sizeof(profile.gpu));
 	profile.curve_count = le64toh(words[W_CURVES]);
-	read_errors(words, &profile);
+	if (!read_errors(words, &profile))
+		return td_err_set(
+			err, -EINVAL, "the error of a model in it is not a number of at least 0");
 	if (!memchr(profile.gpu, 0, sizeof(profile.gpu)) || !read_batches(words, &profile))
 		return td_err_set(err, -EINVAL,
 			"the name of the GPU or the range of batches in it is not valid");

@@ -239,19 +239,19 @@ static void find_room(struct td_node *node, struct td_act *act, struct td_client
 	struct td_client *target, uint64_t now_ns)
 {
 	struct td_process *process = source->process;
-	uint64_t need = needed_bytes(source);
+	uint64_t need = needed_bytes(source), most = most_bytes(node, source, target);
 
-	if (need > most_bytes(node, source, target)) {
-		say_room(node, act, source, most_bytes(node, source, target), now_ns);
+	if (need > most) {
+		say_room(node, act, source, most, now_ns);
 		return;
 	}
-	process->moving.reserved_bytes = need;
+	/* Until the gate is closed the program may allocate more than it has reported. */
+	process->moving.reserved_bytes = td_min_u64(most, need + need / 4 + SPARE_BYTES);
 	if (room_of(node, target) < need)
 		return;
-	/* Until the gate is closed the program may allocate more than it has reported. */
 	if (target->device.told < need)
 		td_node_tell(node, target,
-			td_min_u64(room_of(node, target), need + need / 4 + SPARE_BYTES));
+			td_min_u64(room_of(node, target), process->moving.reserved_bytes));
 	process->moving.closes = true;
 	enter(act, TD_MIGRATION_CLOSE, now_ns + 2 * node->options.drain_deadline_ns + CLOSE_NS);
 }

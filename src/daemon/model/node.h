@@ -348,7 +348,7 @@ struct td_moving {
 	bool closes; /* its gate is closed for the move */
 	bool goes;   /* MOVE GO was sent, so its memory is being transferred */
 	enum td_move_reason why;
-	uint64_t reserved_bytes;
+	uint64_t reserved_bytes; /* on the new GPU, kept free of others */
 };
 
 /* The last finished move of a process to another GPU. */

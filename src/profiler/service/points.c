@@ -2,10 +2,12 @@
 #include "profiler/service/points.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -93,24 +95,30 @@ int td_points_add(struct td_store *store, const char *service, const char *gpu,
 	return 0;
 }
 
-/* The daemon never sees a half of it. */
+/* Writes a new file and renames it, so that the daemon never sees a half of it. Follows no link. */
 static int write_file(const char *path, const void *bytes, size_t size)
 {
 	char new[4096];
-	FILE *file;
+	ssize_t n;
+	int fd, r = 0;
 
 	if (snprintf(new, sizeof(new), "%s.new", path) >= (int)sizeof(new))
 		return -ENAMETOOLONG;
-	file = fopen(new, "we");
-	if (!file)
+	(void)unlink(new);
+	fd = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0)
 		return -errno;
-	if (fwrite(bytes, 1, size, file) != size) {
-		fclose(file);
-		return -EIO;
+	for (size_t done = 0; !r && done < size; done += (size_t)n) {
+		n = write(fd, (const char *)bytes + done, size - done);
+		r = n < 0 ? -errno : 0;
 	}
-	if (fclose(file) || rename(new, path))
-		return -errno;
-	return 0;
+	if (close(fd) && !r)
+		r = -errno;
+	if (!r && rename(new, path))
+		r = -errno;
+	if (r)
+		(void)unlink(new);
+	return r;
 }
 
 int td_points_learn(const struct td_points *points, const char *directory, const char *service,

@@ -1,4 +1,5 @@
 /* Profiles of services as bytes. */
+#include <math.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,6 +98,12 @@ TEST(what_is_wrong_is_said)
 	CHECK_EQ(parse(written, size, &read), -EINVAL);
 	free(written);
 	CHECK(!read.batch_max);
+	made = make_profile("Software GPU", 0.02);
+	made.error[1] = NAN;
+	CHECK_EQ(td_service_profile_to_bytes(&made, &written, &size), 0);
+	CHECK_EQ(parse(written, size, &read), -EINVAL);
+	CHECK(strstr(err.msg, "error of a model"));
+	free(written);
 }
 
 TEST(a_name_is_no_path)

@@ -121,6 +121,19 @@ TEST(a_job_keeps_its_hard_limit_where_it_moves)
 	CHECK(strstr(act->reason, "has room for 8"));
 }
 
+/* The mover may allocate between its last report and the closing of its gate. */
+TEST(a_mover_has_more_room_than_it_has_reported)
+{
+	const struct td_act *act;
+
+	begin_moves(8 * MIB, MIB);
+	act = migrate();
+	prepares();
+	CHECK_EQ(act->state, TD_ACTION_RUNNING);
+	CHECK_EQ(told.stage, TD_MOVE_GO);
+	CHECK_EQ(MOVER->slot[2].limit, 14 * MIB);
+}
+
 TEST(what_was_there_before_is_not_believed_when_memory_has_left)
 {
 	const struct td_act *act;
