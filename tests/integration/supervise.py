@@ -330,7 +330,9 @@ def ctrl_z_fg_and_bg(options):
 def a_background_job_is_killed_by_the_shell(options):
     with Terminal(world) as t:
         t.do(command_of(options, *python(world, SIGNALS)) + " &", r"ready \d+")
+        pid = int(t.do("echo =$!=", r"=(\d+)=")[1])
         t.do("kill -USR1 %1", r"\b10\r")
+        until(lambda: not is_pending(pid, signal.SIGUSR1), "tandem has had it, too")
         t.do("kill -USR1 $!", r"\b10\r")
         t.do("kill -64 $!; wait %1; echo status $?", r"\nstatus 0")
         t.do(command_of(options, "sleep", "1000") + " &", r"\$ ")
