@@ -273,7 +273,7 @@ static void check_actions(const struct world *w, const struct td_plan *plan)
 				w->grants[i].gate == TD_GATE_CLOSED);
 		if (action->kind == TD_ACTION_MIGRATE)
 			require(action->gpu < GPUS && action->gpu != w->clients[i].gpu &&
-				w->clients[i].movable);
+				w->clients[i].migrates);
 		if (action->kind == TD_ACTION_MAKE_ROOM)
 			require(w->grants[i].limit_bytes + action->bytes ==
 				w->clients[i].resident_bytes);

@@ -33,8 +33,9 @@ class MpsWorld(World):
         return self.call(SOFTGPU, "run", "--", TANDEM, *arguments, **environment)
 
     def mps(self, gpu=0):
+        """State and text of a GPU's MPS. Both are empty until the daemon has seen the GPU."""
         rows = json.loads(self.tandem("gpu", "--json").stdout)
-        return rows[gpu]["mps"], rows[gpu]["mps_text"]
+        return (rows[gpu]["mps"], rows[gpu]["mps_text"]) if gpu < len(rows) else ("", "")
 
     def is_ready(self):
         return self.mps()[0] == "ready"
