@@ -43,7 +43,11 @@ CASES = {
         "a folder that includes its neighbour without a line for it is refused": lambda: is_refused(
             "src/cli/added.c", "sim/base/csv.h", "src/cli may not use src/sim"),
         "a subfolder that includes a later one is refused": lambda: is_refused(
-            "src/policy/algo/added.c", "policy/policy.h", "algo comes before . in src/policy"),}
+            "src/policy/algo/added.c", "policy/policy.h", "algo comes before . in src/policy"),
+        "the subfolders of a subfolder have an order, too": lambda: is_refused(
+            "src/daemon/model/machine/added.c", "daemon/model/node.h",
+            "machine comes before . in src/daemon/model"),
+}
 print(f"1..{len(CASES)}")
 failed = 0
 for number, (name, case) in enumerate(CASES.items(), 1):

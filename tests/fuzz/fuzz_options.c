@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "daemon/model/options.h"
+#include "daemon/model/options/options.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

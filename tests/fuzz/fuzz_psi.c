@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "daemon/model/psi.h"
+#include "daemon/model/machine/psi.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

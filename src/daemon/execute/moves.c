@@ -14,7 +14,7 @@
 #include "daemon/memory/capacity.h"
 #include "daemon/memory/quota.h"
 #include "daemon/memory/soft.h"
-#include "daemon/model/account.h"
+#include "daemon/model/sharing/account.h"
 #include "daemon/model/job.h"
 #include "daemon/model/node.h"
 #include "daemon/node/gpus.h"

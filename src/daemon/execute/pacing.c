@@ -5,7 +5,7 @@
 #include "base/time.h"
 #include "daemon/model/job.h"
 #include "daemon/model/node.h"
-#include "daemon/model/service.h"
+#include "daemon/model/services/service.h"
 #include "daemon/node/metering.h"
 
 static bool uses_gpu_of(const struct td_process *a, const struct td_process *b)

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "daemon/model/procfs.h"
+#include "daemon/model/machine/procfs.h"
 
 struct td_client;
 struct td_node;

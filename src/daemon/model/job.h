@@ -11,7 +11,7 @@
 
 #include "base/list.h"
 #include "base/parse.h"
-#include "daemon/model/account.h"
+#include "daemon/model/sharing/account.h"
 #include "proto/words.h"
 
 struct td_err;

@@ -1,6 +1,6 @@
 /*
- * The daemon suspects that an MPS server hangs (model/hang.h) when clients died with work in
- * flight, or when the work of clients has stopped ending.
+ * The daemon suspects that an MPS server hangs (model/measure/hang.h) when clients died with work
+ * in flight, or when the work of clients has stopped ending.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * The meter of the programs (model/activity.h): whether it is on, and its figures for policies and
- * people.
+ * The meter of the programs (model/measure/activity.h): whether it is on, and its figures for
+ * policies and people.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /* The privileges of root and of the daemon's owner; see node.h. */
 #include "daemon/model/node.h"
-#include "daemon/model/pool.h"
+#include "daemon/model/sharing/pool.h"
 
 /* This many clients are kept for root and the daemon's owner. */
 #define CLIENTS_RESERVED 64

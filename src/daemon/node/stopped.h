@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/model/procfs.h"
+#include "daemon/model/machine/procfs.h"
 
 struct td_client;
 struct td_node;

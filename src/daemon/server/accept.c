@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/time.h"
-#include "daemon/model/procfs.h"
+#include "daemon/model/machine/procfs.h"
 #include "daemon/server/peer_internal.h"
 
 /*

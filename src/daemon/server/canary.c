@@ -7,8 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/model/hang.h"
-#include "daemon/model/procfs.h"
+#include "daemon/model/measure/hang.h"
+#include "daemon/model/machine/procfs.h"
 #include "gpu/canary.h"
 #include "gpu/mps.h"
 

@@ -1,6 +1,6 @@
 /*
- * Tests an MPS server by a canary (gpu/canary.h), when the node suspects it (model/hang.h). There
- * is one canary per GPU at a time. It is killed when its time is over.
+ * Tests an MPS server by a canary (gpu/canary.h), when the node suspects it (model/measure/hang.h).
+ * There is one canary per GPU at a time. It is killed when its time is over.
  */
 #pragma once
 

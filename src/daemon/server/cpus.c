@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "daemon/model/job.h"
 #include "daemon/model/node.h"
-#include "daemon/model/procfs.h"
+#include "daemon/model/machine/procfs.h"
 
 /* Returns the root of the unified hierarchy. Beside version 1 it is one directory deeper. */
 static const char *find_root(const char *option)

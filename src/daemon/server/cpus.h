@@ -1,11 +1,11 @@
 /*
- * Gives the processes of besteffort jobs the CPUs of the option besteffort.cpus (model/cpuset.h). A
- * process that Slurm or a container engine has placed is left where it is. A job that is besteffort
- * no more gets all CPUs again.
+ * Gives the processes of besteffort jobs the CPUs of the option besteffort.cpus
+ * (model/machine/cpuset.h). A process that Slurm or a container engine has placed is left where it
+ * is. A job that is besteffort no more gets all CPUs again.
  */
 #pragma once
 
-#include "daemon/model/cpuset.h"
+#include "daemon/model/machine/cpuset.h"
 
 struct td_node;
 

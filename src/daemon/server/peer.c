@@ -19,7 +19,7 @@
 #include "daemon/execute/actions.h"
 #include "daemon/memory/overhead.h"
 #include "daemon/model/job.h"
-#include "daemon/model/procfs.h"
+#include "daemon/model/machine/procfs.h"
 #include "daemon/node/gpus.h"
 #include "daemon/server/peer_internal.h"
 #include "proto/socket.h"

@@ -5,10 +5,10 @@
  */
 #pragma once
 
-#include "daemon/model/fair.h"
+#include "daemon/model/sharing/fair.h"
 #include "daemon/model/node.h"
-#include "daemon/model/pool.h"
-#include "daemon/model/users.h"
+#include "daemon/model/sharing/pool.h"
+#include "daemon/model/sharing/users.h"
 #include "daemon/server/gpu_locks.h"
 #include "daemon/server/closer.h"
 #include "daemon/server/cpus.h"

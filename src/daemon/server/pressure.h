@@ -1,13 +1,13 @@
 /*
- * Evicts besteffort jobs, the newest first, while the machine is short of memory (model/psi.h,
- * MuxFlow 4.4). The option memory.pressure is the bound; 0% means never.
+ * Evicts besteffort jobs, the newest first, while the machine is short of memory
+ * (model/machine/psi.h, MuxFlow 4.4). The option memory.pressure is the bound; 0% means never.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/model/psi.h"
+#include "daemon/model/machine/psi.h"
 
 struct td_node;
 

@@ -6,7 +6,7 @@
  * decide without the learnt curves of a service and the layers of a task. The caller that fills a
  * view looks both up once, when a job comes. The simulator takes them from its predictors' training
  * data, never from the truth that scores them. The daemon reads files of services
- * (daemon/model/profiles.h) and asks the programs that train for their layers.
+ * (daemon/model/services/profiles.h) and asks the programs that train for their layers.
  *
  * Invariants: the caller that fills a view owns the profile and what it points to, and keeps both
  * as long as a view names them. The predictors have passed td_predictor_check(). 0 and NULL mean

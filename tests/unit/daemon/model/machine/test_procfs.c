@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/model/procfs.h"
+#include "daemon/model/machine/procfs.h"
 #include "test.h"
 
 #define REST " 1 2 3 4 -1 5 6 7 8 9 30 12 0 0 20 0 1 0 12345 4096 10 18446744073709551615\n"

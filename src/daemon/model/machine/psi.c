@@ -2,7 +2,7 @@
  * This file implements psi.h. A line is "full avg10=1.23 avg60=0.00 avg300=0.00 total=45", in
  * percent.
  */
-#include "daemon/model/psi.h"
+#include "daemon/model/machine/psi.h"
 
 #include <errno.h>
 #include <stdlib.h>

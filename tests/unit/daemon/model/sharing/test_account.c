@@ -1,7 +1,7 @@
 /* The account of memory: random schedules against a model of holders that do all that they may. */
 #include "test.h"
 
-#include "daemon/model/account.h"
+#include "daemon/model/sharing/account.h"
 
 #define HOLDERS   6
 #define IN_FLIGHT 8

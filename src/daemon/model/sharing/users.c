@@ -1,5 +1,5 @@
 /* This file implements users.h. */
-#include "daemon/model/users.h"
+#include "daemon/model/sharing/users.h"
 
 #include <stdlib.h>
 

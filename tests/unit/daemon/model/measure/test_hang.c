@@ -1,5 +1,5 @@
 /* When an MPS server is suspect, tried, and found to hang. */
-#include "daemon/model/hang.h"
+#include "daemon/model/measure/hang.h"
 #include "test.h"
 
 #define S  1000000000ull

@@ -7,7 +7,7 @@
 #include "unit/daemon/node_world.h"
 #include "unit/profile/made_profile.h"
 
-#include "daemon/model/profiles.h"
+#include "daemon/model/services/profiles.h"
 
 static char folder[] = "/tmp/tandem-profiles-XXXXXX", path[96];
 static struct td_service_page page;

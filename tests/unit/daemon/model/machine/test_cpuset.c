@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/model/cpuset.h"
+#include "daemon/model/machine/cpuset.h"
 
 #define SELF 4711
 

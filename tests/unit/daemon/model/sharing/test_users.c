@@ -1,7 +1,7 @@
 /* A user has one row, which outlives his connections only while it says something. */
 #include "test.h"
 
-#include "daemon/model/users.h"
+#include "daemon/model/sharing/users.h"
 
 #define NOW (1000 * TD_NS_PER_S)
 

@@ -1,5 +1,5 @@
 /* This file implements activity.h. */
-#include "daemon/model/activity.h"
+#include "daemon/model/measure/activity.h"
 
 #include "base/bounds.h"
 #include "base/time.h"

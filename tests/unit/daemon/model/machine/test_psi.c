@@ -1,7 +1,7 @@
 /* Memory pressure is read as the kernel writes it, and evicts one job at a time. */
 #include <errno.h>
 
-#include "daemon/model/psi.h"
+#include "daemon/model/machine/psi.h"
 #include "test.h"
 
 #define S 1000000000ull

@@ -1,5 +1,5 @@
 /* This file implements profiles.h. */
-#include "daemon/model/profiles.h"
+#include "daemon/model/services/profiles.h"
 
 #include <dirent.h>
 #include <errno.h>

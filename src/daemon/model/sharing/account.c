@@ -1,5 +1,5 @@
 /* This file implements account.h. */
-#include "daemon/model/account.h"
+#include "daemon/model/sharing/account.h"
 
 #include <assert.h>
 

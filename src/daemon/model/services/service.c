@@ -1,11 +1,11 @@
 /* This file implements service.h. */
-#include "daemon/model/service.h"
+#include "daemon/model/services/service.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/model/profiles.h"
+#include "daemon/model/services/profiles.h"
 
 #define NS_PER_S   1e9
 #define MEDIAN_PPM 500000u

@@ -4,7 +4,7 @@
 
 #include "test.h"
 
-#include "daemon/model/service.h"
+#include "daemon/model/services/service.h"
 
 #define MS 1000000ull
 

@@ -2,7 +2,7 @@
  * The options, driven by a table: there is one setter and one formatter per type. Everything else
  * follows from options.def.
  */
-#include "daemon/model/options.h"
+#include "daemon/model/options/options.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #include "base/err.h"
 #include "base/parse.h"
-#include "daemon/model/cpuset.h"
+#include "daemon/model/machine/cpuset.h"
 #include "policy/policy.h"
 
 enum kind {
@@ -40,7 +40,7 @@ static const struct option {
 } table[] = {
 #define OPTION(key, type, field, initial, least, most, unit, help)                                 \
 	{key, KIND_##type, offsetof(struct td_options, field), initial, least, most, unit, help},
-#include "daemon/model/options.def"
+#include "daemon/model/options/options.def"
 #undef OPTION
 };
 

@@ -1,5 +1,5 @@
 /* This file implements fair.h. */
-#include "daemon/model/fair.h"
+#include "daemon/model/sharing/fair.h"
 
 #include <stddef.h>
 

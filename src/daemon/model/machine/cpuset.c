@@ -1,5 +1,5 @@
 /* This file implements cpuset.h. */
-#include "daemon/model/cpuset.h"
+#include "daemon/model/machine/cpuset.h"
 
 #include <errno.h>
 #include <fcntl.h>

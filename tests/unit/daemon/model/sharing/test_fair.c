@@ -1,7 +1,7 @@
 /* Who is served next among users that ask for much and for little. */
 #include "test.h"
 
-#include "daemon/model/fair.h"
+#include "daemon/model/sharing/fair.h"
 
 #define ITEMS 8
 

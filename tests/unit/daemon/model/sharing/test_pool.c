@@ -1,7 +1,7 @@
 /* However many users take what they get, the next one gets some, and the owner does in any case. */
 #include "test.h"
 
-#include "daemon/model/pool.h"
+#include "daemon/model/sharing/pool.h"
 
 #define USERS_MAX 16
 

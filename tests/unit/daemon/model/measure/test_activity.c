@@ -1,7 +1,7 @@
 /* A client's activity, by its program's meter, on a clock of the test's. */
 #include "test.h"
 
-#include "daemon/model/activity.h"
+#include "daemon/model/measure/activity.h"
 
 #define MS  1000000ull
 #define PPM 1000000u

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "daemon/model/options.h"
+#include "daemon/model/options/options.h"
 #include "policy/policy.h"
 
 TEST(every_default_is_valid_and_shown_as_typed)

@@ -1,5 +1,5 @@
 /* This file implements the state machine that is drawn in hang.h. */
-#include "daemon/model/hang.h"
+#include "daemon/model/measure/hang.h"
 
 #define NEVER UINT64_MAX
 #define S     1000000000ull

@@ -1,5 +1,5 @@
 /* This file implements procfs.h. */
-#include "daemon/model/procfs.h"
+#include "daemon/model/machine/procfs.h"
 
 #include <errno.h>
 #include <fcntl.h>

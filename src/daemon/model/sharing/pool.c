@@ -1,5 +1,5 @@
 /* This file implements pool.h. */
-#include "daemon/model/pool.h"
+#include "daemon/model/sharing/pool.h"
 
 bool td_pool_allows(const struct td_pool *pool, uint64_t used, uint64_t has, bool is_owner)
 {
