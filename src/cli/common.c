@@ -21,7 +21,7 @@
 #define ANSWER_NS (2 * TD_NS_PER_S)
 /*
  * The time for answers that wait for the driver: the daemon does so before it lists GPUs, 12 s the
- * first time (daemon/server/tools.c), and when it ends.
+ * first time (daemon/server/requests/tools.c), and when it ends.
  */
 #define DRIVER_NS (15 * TD_NS_PER_S)
 #define FOR_EVER  0

@@ -100,7 +100,7 @@ static void note_option(const struct td_msg *msg, void *arg)
 		wants->shares = is_one_of(msg->option.value, by_shares);
 }
 
-/* Returns whether MPS is to be used; decides as the daemon does (daemon/server/mps.c). */
+/* Returns whether MPS is to be used; decides as the daemon does (daemon/server/gpus/mps.c). */
 static bool is_wanted(void)
 {
 	const struct td_msg get = {.type = TD_MSG_TYPE_get};

@@ -68,6 +68,6 @@ int td_socket_recv(int fd, struct td_msg *ret, int *ret_fds, int flags);
 /*
  * Receives from a peer that is not trusted and should send no descriptors. Never waits. A packet
  * with descriptors gives -EPERM and stays in the queue, because closing them can take as long as
- * their sender likes. Whoever closes the socket closes them (daemon/server/closer.h).
+ * their sender likes. Whoever closes the socket closes them (daemon/server/loop/closer.h).
  */
 int td_socket_recv_bare(int fd, struct td_msg *ret);

@@ -39,7 +39,7 @@ def is_refused(path, include, said):
 CASES = {
         "no include is against the order": lambda: check(SOURCES) == (0, ""),
         "a lower folder that includes a higher one is refused": lambda: is_refused(
-            "src/base/added.c", "daemon/server/loop.h", "src/base may not use src/daemon"),
+            "src/base/added.c", "daemon/server/loop/loop.h", "src/base may not use src/daemon"),
         "a folder that includes its neighbour without a line for it is refused": lambda: is_refused(
             "src/cli/added.c", "sim/base/csv.h", "src/cli may not use src/sim"),
         "a subfolder that includes a later one is refused": lambda: is_refused(

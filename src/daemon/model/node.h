@@ -76,7 +76,7 @@ struct td_ceiling {
 	uint64_t device_bytes, all_bytes;
 };
 
-/* The state of MPS on a GPU, as server/mps.c sees it. */
+/* The state of MPS on a GPU, as server/gpus/mps.c sees it. */
 struct td_mps_seen {
 	enum td_mps state;
 	bool can_serve; /* programs use MPS on this GPU, or will when a policy asks for it */
@@ -358,7 +358,7 @@ struct td_moved {
 	enum td_move_reason why;
 };
 
-/* The CPUs that a process runs on (server/cpus.h). */
+/* The CPUs that a process runs on (server/machine/cpus.h). */
 enum td_cpus_state {
 	TD_CPUS_ANY,
 	TD_CPUS_BESTEFFORT, /* the CPUs of besteffort jobs */

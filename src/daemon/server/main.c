@@ -26,7 +26,7 @@
 #include "base/parse.h"
 #include "base/program.h"
 #include "base/time.h"
-#include "daemon/server/peer.h"
+#include "daemon/server/peers/peer.h"
 #include "gpu/canary.h"
 #include "proto/socket.h"
 
@@ -321,8 +321,8 @@ int main(int argc, char **argv)
 	int r;
 
 	/*
-	 * The daemon starts itself as a canary this way (server/canary.c). It is not a documented
-	 * option, since users do not need it.
+	 * The daemon starts itself as a canary this way (server/gpus/canary.c). It is not a
+	 * documented option, since users do not need it.
 	 */
 	if (argc == 3 && !strcmp(argv[1], TD_CANARY_ARGUMENT))
 		return (int)td_canary_run((uid_t)strtoul(argv[2], NULL, 10));

@@ -1,6 +1,6 @@
 /*
  * Sockets between exporters and importers of memory; see ipc.h. A process removes its socket file
- * when it ends. If it is killed, the daemon removes the file (daemon/server/sweep.h). Abstract
+ * when it ends. If it is killed, the daemon removes the file (daemon/server/loop/sweep.h). Abstract
  * names need no removal. Both ends ask the kernel for the other's user.
  */
 #include <errno.h>

@@ -1,8 +1,8 @@
 /*
  * Decides whether the MPS server of a GPU hangs. A hung server reports that it is active, and its
  * clients wait without end (MuxFlow 4.2). So it is tested: by a canary, a short-lived client with a
- * trivial piece of work (server/canary.h). This module decides when to send one, and what its end
- * means. Pure.
+ * trivial piece of work (server/gpus/canary.h). This module decides when to send one, and what its
+ * end means. Pure.
  *
  *   QUIET   --a client has ended without LEFT-->                        SUSPECT
  *   QUIET   --clients have launched, and nothing has ended for quiet_ns--> SUSPECT
