@@ -39,7 +39,7 @@ struct handle {
 	struct td_state base;
 	struct td_memory_store *store;
 	struct td_list link, watches; /* struct watch.link */
-	bool is_cut;
+	bool is_cut, loses_answers;
 };
 
 struct watch {
@@ -308,7 +308,7 @@ static int memory_commit(
 		wake_all(store);
 	}
 	*ret_revision = store->revision;
-	return r;
+	return !r && handle->loses_answers ? TD_STATE_UNSURE : r;
 }
 
 static int memory_grant(
@@ -325,6 +325,8 @@ static int memory_grant(
 	lease.id = ++store->last_lease;
 	lease.end_ns = store->now_ns + lease.ttl_ns;
 	leases_of(store)[store->leases.count++] = lease;
+	if (handle->loses_answers)
+		return TD_STATE_UNSURE;
 	*ret_lease = lease.id;
 	*ret_ttl_ns = lease.ttl_ns;
 	return 0;
@@ -483,6 +485,11 @@ void td_memory_cut(struct td_state *state, bool is_cut)
 {
 	handle_of(state)->is_cut = is_cut;
 	(void)eventfd_write(state->fd, 1);
+}
+
+void td_memory_lose_answers(struct td_state *state, bool is_lost)
+{
+	handle_of(state)->loses_answers = is_lost;
 }
 
 struct td_memory_store *td_memory_store_new(void)

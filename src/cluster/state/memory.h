@@ -17,5 +17,7 @@ struct td_state *td_memory_open(struct td_memory_store *store);
 
 /* Until it is called with false, every request of this handle is AWAY, and its watches silent. */
 void td_memory_cut(struct td_state *state, bool is_cut);
+/* Until it is called with false, this handle's commits and grants are done and UNSURE. */
+void td_memory_lose_answers(struct td_state *state, bool is_lost);
 /* Forgets the changes before this revision, as etcd does when it is compacted. */
 void td_memory_compact(struct td_memory_store *store, uint64_t revision);
