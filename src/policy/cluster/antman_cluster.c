@@ -258,6 +258,19 @@ uint64_t td_antman_estimate_ns(const struct td_antman_cluster *c, uint32_t id)
 	return seconds < 1e9 ? (uint64_t)(seconds * 1e9) : UINT64_MAX;
 }
 
+/* Starts the job on the GPUs in c->found as their guest. */
+static void settle_guest(struct td_antman_cluster *c, uint32_t id)
+{
+	struct td_antman_job *job = &c->jobs[id];
+
+	for (uint32_t k = 0; k < job->gpus; k++)
+		td_inventory_add_guest(&c->gpus, c->found[k], id);
+	settle(c, id);
+	job->state = TD_JOB_OPPORTUNISTIC_RUNNING;
+	if (job->kind == TD_JOB_OPPORTUNISTIC)
+		dequeue(c, id);
+}
+
 /*
  * Starts the job on the least loaded GPUs below M, nodes2 of Algorithm 1. Returns false if too few.
  */
@@ -268,12 +281,7 @@ static bool start_opportunistically(struct td_antman_cluster *c, uint32_t id)
 	if (td_inventory_find_least_loaded(
 		    &c->gpus, job->gpus, c->params.load_limit_ppm, c->found) < job->gpus)
 		return false;
-	for (uint32_t k = 0; k < job->gpus; k++)
-		td_inventory_add_guest(&c->gpus, c->found[k], id);
-	settle(c, id);
-	job->state = TD_JOB_OPPORTUNISTIC_RUNNING;
-	if (job->kind == TD_JOB_OPPORTUNISTIC)
-		dequeue(c, id);
+	settle_guest(c, id);
 	return true;
 }
 
@@ -512,4 +520,64 @@ void td_antman_finish(struct td_antman_cluster *c, uint32_t id, uint64_t now_ns)
 void td_antman_set_load(struct td_antman_cluster *c, uint32_t gpu, uint32_t load_ppm)
 {
 	td_inventory_set_load(&c->gpus, gpu, load_ppm);
+}
+
+int td_antman_gpu_down(struct td_antman_cluster *c, uint32_t gpu)
+{
+	if (gpu >= c->gpus.gpu_count)
+		return -EINVAL;
+	if (c->gpus.holder[gpu] == TD_CLUSTER_ABSENT)
+		return 0;
+	if (c->gpus.holder[gpu] != TD_NO_JOB || c->gpus.guest_count[gpu])
+		return -EBUSY;
+	td_inventory_hold(&c->gpus, gpu, TD_CLUSTER_ABSENT);
+	td_inventory_set_load(&c->gpus, gpu, TD_TANDEM_FULL_PPM);
+	return 0;
+}
+
+int td_antman_gpu_up(struct td_antman_cluster *c, uint32_t gpu)
+{
+	if (gpu >= c->gpus.gpu_count)
+		return -EINVAL;
+	if (c->gpus.holder[gpu] != TD_CLUSTER_ABSENT)
+		return 0;
+	td_inventory_hold(&c->gpus, gpu, TD_NO_JOB);
+	td_inventory_set_load(&c->gpus, gpu, 0);
+	return 0;
+}
+
+static bool may_have(
+	const struct td_antman_cluster *c, const uint32_t *gpus, uint32_t count, bool guest)
+{
+	for (uint32_t k = 0; k < count; k++) {
+		if (gpus[k] >= c->gpus.gpu_count || c->gpus.holder[gpus[k]] == TD_CLUSTER_ABSENT)
+			return false;
+		if (guest ? c->gpus.guest_count[gpus[k]] == TD_GUESTS
+			  : c->gpus.holder[gpus[k]] != TD_NO_JOB)
+			return false;
+		for (uint32_t other = 0; other < k; other++)
+			if (gpus[other] == gpus[k])
+				return false;
+	}
+	return true;
+}
+
+int td_antman_adopt(struct td_antman_cluster *c, uint32_t id,
+	const struct td_antman_request *request, const uint32_t *gpus, bool guest, uint64_t now_ns)
+{
+	int r = td_antman_submit(c, id, request, now_ns);
+
+	if (r)
+		return r;
+	if (!may_have(c, gpus, request->gpus, guest)) {
+		td_antman_finish(c, id, now_ns);
+		return -EBUSY;
+	}
+	memcpy(c->found, gpus, request->gpus * sizeof(*gpus));
+	if (!guest) {
+		start(c, &c->tenants[request->tenant], id);
+		return 0;
+	}
+	settle_guest(c, id);
+	return 0;
 }

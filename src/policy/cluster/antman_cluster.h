@@ -166,6 +166,21 @@ int td_antman_submit(struct td_antman_cluster *cluster, uint32_t job,
  */
 void td_antman_finish(struct td_antman_cluster *cluster, uint32_t job, uint64_t now_ns);
 
+/*
+ * Takes a GPU without jobs out of the cluster, or into it again; all are in it at first. Returns 0;
+ * -EINVAL: there is no such GPU; -EBUSY: a job is on it.
+ */
+int td_antman_gpu_down(struct td_antman_cluster *cluster, uint32_t gpu);
+int td_antman_gpu_up(struct td_antman_cluster *cluster, uint32_t gpu);
+
+/*
+ * Takes over a job that already runs on these request->gpus GPUs, as a guest or with guaranteed
+ * resources. No action is returned for it. The errors are those of td_antman_submit(); -EBUSY: a
+ * GPU is named twice, is down, or has a job beside which this one may not run.
+ */
+int td_antman_adopt(struct td_antman_cluster *cluster, uint32_t job,
+	const struct td_antman_request *request, const uint32_t *gpus, bool guest, uint64_t now_ns);
+
 void td_antman_set_load(struct td_antman_cluster *cluster, uint32_t gpu, uint32_t load_ppm);
 
 /*

@@ -29,9 +29,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TD_NO_JOB        UINT32_MAX
-#define TD_GUESTS        4u
-#define TD_NODE_GPUS_MAX 16u
+#define TD_NO_JOB          UINT32_MAX
+#define TD_CLUSTER_ABSENT  (UINT32_MAX - 2) /* the holder of a GPU that is down */
+#define TD_TANDEM_FULL_PPM 10000000u        /* a load at which no job is placed */
+#define TD_GUESTS          4u
+#define TD_NODE_GPUS_MAX   16u
 
 struct td_inventory {
 	uint32_t gpu_count, node_count;

@@ -111,7 +111,8 @@ int td_tandem_cluster_init(struct td_tandem_cluster *c, void *memory, size_t byt
 	c->demands = carve(&at, kinds * sizeof(*c->demands));
 	c->beside = carve(&at, (size_t)kinds * kinds * sizeof(*c->beside));
 	c->guarded = carve(&at, (size_t)kinds * kinds * sizeof(*c->guarded));
-	memcpy(c->demands, demands, kinds * sizeof(*demands));
+	for (uint32_t k = 0; k < kinds; k++)
+		c->demands[k] = demands ? demands[k] : 1;
 	for (uint32_t g = 0; g < gpus; g++)
 		c->rooms[g] = (struct td_tandem_room){1, 1, 0, TD_TANDEM_NEVER};
 	for (uint32_t p = 0; p < gpus * PLACES; p++)
@@ -185,6 +186,7 @@ int td_tandem_cluster_submit(struct td_tandem_cluster *c, uint32_t id,
 		.tenant = request->tenant,
 		.place = NONE,
 		.guest = !request->guaranteed,
+		.same_node = request->same_node && request->gpus > 1,
 		.bytes = request->bytes,
 		.submit_ns = now_ns,
 		.looked_ns = now_ns};

@@ -75,8 +75,6 @@
 #define TD_TANDEM_ACTIONS  8192u
 #define TD_TANDEM_STRICT   (2 * TD_LAS_LEVELS + 1)
 #define TD_CLUSTER_SERVICE (UINT32_MAX - 1) /* marks a GPU that a service holds */
-#define TD_CLUSTER_ABSENT  (UINT32_MAX - 2) /* marks a GPU of a node that is down */
-#define TD_TANDEM_FULL_PPM 10000000u        /* a load at which no job is placed */
 
 struct td_tandem_cluster_params {
 	struct td_las_params las;
@@ -107,7 +105,7 @@ struct td_tandem_cluster_params td_tandem_cluster_params_of(uint64_t move_ns);
 
 struct td_tandem_job {
 	uint32_t kind, gpus, tenant, place, index; /* index: in `running`, for guests */
-	bool guest;
+	bool guest, same_node;
 	/* looked_ns: when a better GPU was last looked for. */
 	uint64_t bytes, submit_ns, since_ns, looked_ns;
 	/* The last move. */
@@ -193,8 +191,8 @@ struct td_tandem_cluster {
 size_t td_tandem_cluster_bytes(uint32_t nodes, uint32_t gpus, uint32_t jobs_max, uint32_t kinds);
 
 /*
- * Makes an empty cluster. demands[k] is the part of a GPU that kind k uses alone. The other
- * parameters and the errors are those of td_antman_init().
+ * Makes an empty cluster. demands[k] is the part of a GPU that kind k uses alone; without demands
+ * it is 1. The other parameters and the errors are those of td_antman_init().
  */
 int td_tandem_cluster_init(struct td_tandem_cluster *cluster, void *memory, size_t bytes,
 	const struct td_tandem_cluster_params *params, const uint32_t *node_gpus, uint32_t nodes,
@@ -215,6 +213,11 @@ void td_tandem_cluster_room(
 struct td_tandem_request {
 	uint32_t tenant, gpus, kind;
 	bool guaranteed;
+	/*
+	 * All GPUs have to be on one node. Nobody is stopped for such a job of several GPUs: it
+	 * waits for a node with room, and after patience_ns nobody overtakes it.
+	 */
+	bool same_node;
 	uint64_t bytes; /* memory needed on each GPU; 0: unknown */
 };
 
@@ -230,6 +233,20 @@ void td_tandem_cluster_finish(struct td_tandem_cluster *cluster, uint32_t job, u
  */
 int td_tandem_cluster_node_down(struct td_tandem_cluster *cluster, uint32_t node, uint64_t now_ns);
 int td_tandem_cluster_node_up(struct td_tandem_cluster *cluster, uint32_t node);
+
+/*
+ * The same for one GPU, without jobs: td_tandem_cluster_requeue() makes those on it wait first.
+ * Nothing happens to a GPU that a service holds, or that is up or down already. Returns 0; -EINVAL:
+ * there is no such GPU; -EBUSY: a job is on it.
+ */
+int td_tandem_cluster_gpu_down(struct td_tandem_cluster *cluster, uint32_t gpu);
+int td_tandem_cluster_gpu_up(struct td_tandem_cluster *cluster, uint32_t gpu);
+
+/* Makes a running job wait again, with the GPU time that it has had. No action is returned. */
+void td_tandem_cluster_requeue(struct td_tandem_cluster *cluster, uint32_t job, uint64_t now_ns);
+
+/* Sets the part of a GPU that a kind uses alone, before the first job of that kind comes. */
+void td_tandem_cluster_demand(struct td_tandem_cluster *cluster, uint32_t kind, double demand);
 
 /*
  * Takes over a job that already runs on these request->gpus GPUs and has had attained_ns of GPU

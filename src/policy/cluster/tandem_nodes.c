@@ -10,8 +10,7 @@
 
 static void stop(struct td_tandem_cluster *c, uint32_t id, uint64_t now_ns)
 {
-	td_tandem_stop(c, id);
-	td_las_stop(&c->las, id, now_ns);
+	td_tandem_cluster_requeue(c, id, now_ns);
 	td_tandem_act(c, TD_TANDEM_PREEMPT, id);
 }
 
@@ -42,10 +41,7 @@ int td_tandem_cluster_node_down(struct td_tandem_cluster *c, uint32_t node, uint
 			continue;
 		if (holder != TD_NO_JOB)
 			stop(c, holder, now_ns);
-		td_inventory_hold(v, g, TD_CLUSTER_ABSENT);
-		td_inventory_set_load(v, g, TD_TANDEM_FULL_PPM);
-		c->unheld--;
-		c->to_hold--;
+		(void)td_tandem_cluster_gpu_down(c, g);
 	}
 	return 0;
 }
@@ -56,16 +52,56 @@ int td_tandem_cluster_node_up(struct td_tandem_cluster *c, uint32_t node)
 
 	if (node >= v->node_count)
 		return -EINVAL;
-	for (uint32_t g = v->first_gpu[node]; g < v->first_gpu[node + 1]; g++) {
-		if (v->holder[g] != TD_CLUSTER_ABSENT)
-			continue;
-		td_inventory_hold(v, g, TD_NO_JOB);
-		td_tandem_note_load(c, g);
-		c->unheld++;
-		c->to_hold++;
-		c->freed++;
-	}
+	for (uint32_t g = v->first_gpu[node]; g < v->first_gpu[node + 1]; g++)
+		(void)td_tandem_cluster_gpu_up(c, g);
 	return 0;
+}
+
+int td_tandem_cluster_gpu_down(struct td_tandem_cluster *c, uint32_t gpu)
+{
+	struct td_inventory *v = &c->gpus;
+
+	if (gpu >= v->gpu_count)
+		return -EINVAL;
+	if (v->holder[gpu] == TD_CLUSTER_SERVICE || v->holder[gpu] == TD_CLUSTER_ABSENT)
+		return 0;
+	if (v->holder[gpu] != TD_NO_JOB || v->guest_count[gpu])
+		return -EBUSY;
+	td_inventory_hold(v, gpu, TD_CLUSTER_ABSENT);
+	td_inventory_set_load(v, gpu, TD_TANDEM_FULL_PPM);
+	c->unheld--;
+	c->to_hold--;
+	return 0;
+}
+
+int td_tandem_cluster_gpu_up(struct td_tandem_cluster *c, uint32_t gpu)
+{
+	struct td_inventory *v = &c->gpus;
+
+	if (gpu >= v->gpu_count)
+		return -EINVAL;
+	if (v->holder[gpu] != TD_CLUSTER_ABSENT)
+		return 0;
+	td_inventory_hold(v, gpu, TD_NO_JOB);
+	td_tandem_note_load(c, gpu);
+	c->unheld++;
+	c->to_hold++;
+	c->freed++;
+	return 0;
+}
+
+void td_tandem_cluster_requeue(struct td_tandem_cluster *c, uint32_t id, uint64_t now_ns)
+{
+	if (id >= c->jobs_max || !c->jobs[id].gpus || !c->las.jobs[id].runs)
+		return;
+	td_tandem_stop(c, id);
+	td_las_stop(&c->las, id, now_ns);
+}
+
+void td_tandem_cluster_demand(struct td_tandem_cluster *c, uint32_t kind, double demand)
+{
+	if (kind < c->kinds && demand > 0)
+		c->demands[kind] = demand;
 }
 
 /* Tells whether a job may run on these GPUs beside the jobs that are there. */

@@ -6,10 +6,11 @@
 
 #include <math.h>
 
-#define NONE       UINT32_MAX
-#define LOOK_ALL   256u /* all GPUs are considered in a cluster of up to this many */
-#define FEW        8u
-#define GANG_USUAL 16u /* candidates are searched at once for all jobs of up to this many GPUs */
+#define NONE        UINT32_MAX
+#define LOOK_ALL    256u /* all GPUs are considered in a cluster of up to this many */
+#define FEW         8u
+#define NODES_TRIED 16u /* nodes considered for a job that needs one node */
+#define GANG_USUAL  16u /* candidates are searched at once for all jobs of up to this many GPUs */
 
 /* --- prediction --- */
 
@@ -222,6 +223,44 @@ static uint32_t choose_among(
 	return n;
 }
 
+/* As choose_among(), on the one node where the sum of the scores is best. */
+static uint32_t choose_node(struct td_tandem_cluster *c, const struct wish *wish)
+{
+	const struct td_inventory *v = &c->gpus;
+	uint32_t wanted = c->jobs[wish->id].gpus, gpus[TD_NODE_GPUS_MAX];
+	uint32_t nodes[NODES_TRIED], count = 0, best = NONE, candidates;
+	double best_sum = 0;
+
+	candidates = find_candidates(c, wanted);
+	for (uint32_t i = 0; i < candidates && count < NODES_TRIED; i++) {
+		uint32_t node = v->node[c->found.gpus[i]], k = 0;
+
+		while (k < count && nodes[k] != node)
+			k++;
+		if (k == count)
+			nodes[count++] = node;
+	}
+	for (uint32_t i = 0; i <= count; i++) {
+		uint32_t node = i < count ? nodes[i] : best, n = 0;
+		double sum = 0;
+
+		if (node == NONE)
+			return 0;
+		for (uint32_t g = v->first_gpu[node]; g < v->first_gpu[node + 1]; g++)
+			gpus[n++] = g;
+		n = choose_among(c, wish, gpus, n);
+		for (uint32_t k = 0; k < n; k++)
+			sum += c->choices[k].score;
+		if (i == count)
+			return n;
+		if (n == wanted && (best == NONE || sum > best_sum)) {
+			best = node;
+			best_sum = sum;
+		}
+	}
+	return 0;
+}
+
 uint32_t td_tandem_choose(struct td_tandem_cluster *c, uint32_t id, bool idle_too,
 	enum td_tandem_judge judge, double floor)
 {
@@ -229,6 +268,8 @@ uint32_t td_tandem_choose(struct td_tandem_cluster *c, uint32_t id, bool idle_to
 	const struct wish wish = {id, idle_too, judge, floor};
 	uint32_t wanted = c->jobs[id].gpus, count;
 
+	if (c->jobs[id].same_node)
+		return choose_node(c, &wish);
 	if (v->gpu_count <= LOOK_ALL)
 		return choose_among(c, &wish, NULL, v->gpu_count);
 	/*

@@ -218,10 +218,12 @@ static enum result start_holder(
 		!(round && free_quota(c, id, round, now_ns)))
 		return NO_QUOTA;
 	s = search_for(c, id, round, now_ns);
-	count = c->unheld ? td_inventory_find_free(&c->gpus, id, job->gpus, false, free_gpus) : 0;
+	count = c->unheld
+			? td_inventory_find_free(&c->gpus, id, job->gpus, job->same_node, free_gpus)
+			: 0;
 	for (uint32_t k = 0; k < count; k++)
 		try_holding(c, &s, free_gpus[k], NONE);
-	if (s.found < s.wanted)
+	if (s.found < s.wanted && !job->same_node)
 		try_victims(c, &s);
 	if (s.found < s.wanted)
 		return NO_PLACE;
@@ -241,7 +243,7 @@ static enum result start_guest(
 	s.found = td_tandem_choose(c, id, idle_too, TD_BY_NOW, c->params.gain_min);
 	for (uint32_t k = 0; k < s.found; k++)
 		c->marks[c->choices[k].gpu] = c->mark;
-	if (s.found < s.wanted && round)
+	if (s.found < s.wanted && round && !c->jobs[id].same_node)
 		try_victims(c, &s);
 	if (s.found < s.wanted)
 		return NO_PLACE;
@@ -254,7 +256,8 @@ static enum result start_guest(
 /* Tells whether `other` could start wherever `job` could. */
 static bool asks_as_much(const struct td_tandem_job *job, const struct td_tandem_job *other)
 {
-	return job->kind == other->kind && job->gpus >= other->gpus && job->bytes >= other->bytes;
+	return job->kind == other->kind && job->gpus >= other->gpus && job->bytes >= other->bytes &&
+	       job->same_node >= other->same_node;
 }
 
 /* --- the queue --- */
@@ -305,7 +308,8 @@ static void note_failure(
 	f->guests_get_no_idle |= !patient;
 	if (!job->guest) {
 		f->holders_get_none |= !patient;
-		f->holder_gpus = job->gpus < f->holder_gpus ? job->gpus : f->holder_gpus;
+		if (!job->same_node && job->gpus < f->holder_gpus)
+			f->holder_gpus = job->gpus;
 	} else if (!in_vain) {
 		f->guest = id;
 		f->guest_rank = rank_of(c, id);
