@@ -36,17 +36,23 @@ build_packages="gcc libc6-dev meson ninja-build pkg-config python3 libzstd-dev l
 build_packages="$build_packages zlib1g-dev libncurses-dev libmicrohttpd-dev"
 test_packages="$build_packages clang libclang-rt-14-dev binutils musl-tools mandoc libblas-dev"
 test_packages="$test_packages libsqlite3-dev libsvm-dev tmux python3-prometheus-client"
+test_packages="$test_packages libcurl4-openssl-dev libjansson-dev"
 test_packages="$test_packages protobuf-c-compiler libprotobuf-c-dev libnghttp2-dev python3-grpcio"
 
-# Debian's package would start a server: of it only promtool is taken, into build-promtool.
-need_promtool() {
-	! command -v promtool >/dev/null && [ ! -x build-promtool/usr/bin/promtool ] || return 0
-	mkdir -p build-promtool
+# unpack COMMAND PACKAGE...: takes the programs of Debian packages that would start a server, into
+# build-COMMAND, where COMMAND is not there yet.
+unpack() {
+	command=$1
+	shift
+	! command -v "$command" >/dev/null && [ ! -x "build-$command/usr/bin/$command" ] || return 0
+	mkdir -p "build-$command"
 	(
-		cd build-promtool
-		apt-get download -q prometheus || {
-			apt-get update -q && apt-get download -q prometheus
+		cd "build-$command"
+		apt-get download -q "$@" || {
+			apt-get update -q && apt-get download -q "$@"
 		}
-		dpkg-deb -x prometheus_*.deb . && rm prometheus_*.deb
+		for package in *.deb; do
+			dpkg-deb -x "$package" . && rm "$package"
+		done
 	) >/dev/null 2>&1
 }
