@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cluster/state/gateway.h"
+#include "cluster/state/etcd/gateway.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,10 +1,10 @@
 /*
  * The state of a cluster: keys with values, which all parts of tandem see in the same order.
  *
- * There are two kinds: in memory (memory.h) and etcd (etcd.h); a test holds both to the same cases
- * (tests/unit/cluster/state/cases.c). The terms are etcd's: each commit raises the revision of the
- * whole state by one, and a key remembers the revision that changed it last and the one that made
- * it. A lease ends unless it is kept alive, and its keys are deleted with it.
+ * There are two kinds: in memory (memory.h) and etcd (etcd/etcd.h); a test holds both to the same
+ * cases (cases.h). The terms are etcd's: each commit raises the revision of the whole state by one,
+ * and a key remembers the revision that changed it last and the one that made it. A lease ends
+ * unless it is kept alive, and its keys are deleted with it.
  *
  * Requests wait for their answer, for at most the time-out of the kind. A watch does not wait:
  * poll td_state_fd(), call td_state_turn(), then td_state_next() until it returns TD_STATE_NOTHING.

@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 #include "cluster/state/cases.h"
-#include "cluster/state/etcd.h"
+#include "cluster/state/etcd/etcd.h"
 #include "cluster/state/kind.h"
 #include "cluster/state/leader.h"
 #include "etcd_process.h"

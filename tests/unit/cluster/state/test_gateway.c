@@ -2,7 +2,7 @@
 #include "test.h"
 
 #include "base/text.h"
-#include "cluster/state/gateway.h"
+#include "cluster/state/etcd/gateway.h"
 
 static struct td_gateway_answer answer;
 

@@ -55,7 +55,7 @@ static int put(struct td_presence *by, const char *value)
 	return td_presence_put(by, value, strlen(value), now_ns);
 }
 
-/* What the mirror was told since the last look. */
+/* Returns the changes of which the mirror was told since the last look. */
 static const char *look(void)
 {
 	static char seen[sizeof(told)];

@@ -2,7 +2,7 @@
  * This file implements etcd.h: the kind of state whose requests go to etcd (post.h), and whose
  * watches are streams in one handle of libcurl for many. One epoll descriptor has their sockets.
  */
-#include "cluster/state/etcd.h"
+#include "cluster/state/etcd/etcd.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "base/bounds.h"
 #include "base/err.h"
 #include "base/time.h"
-#include "cluster/state/etcd_watch.h"
+#include "cluster/state/etcd/etcd_watch.h"
 
 #define PAGE_KEYS  1000u
 #define LIST_AGAIN 3 /* how often a list begins anew because its revision was compacted */

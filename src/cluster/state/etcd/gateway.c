@@ -1,5 +1,5 @@
 /* This file implements gateway.h. */
-#include "cluster/state/gateway.h"
+#include "cluster/state/etcd/gateway.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "cluster/state/base64.h"
+#include "cluster/state/etcd/base64.h"
 
 /* The codes of gRPC that etcd uses. */
 enum {

@@ -1,5 +1,5 @@
 /* This file implements etcd_options.h. */
-#include "cluster/state/etcd_options.h"
+#include "cluster/state/etcd/etcd_options.h"
 
 #include <errno.h>
 #include <fcntl.h>

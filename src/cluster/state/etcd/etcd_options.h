@@ -1,7 +1,7 @@
 /* Reads the options of etcd_options.def, which all programs that use etcd share. */
 #pragma once
 
-#include "cluster/state/etcd.h"
+#include "cluster/state/etcd/etcd.h"
 
 #define TD_ETCD_PASSWORD_MAX 256u
 

@@ -1,5 +1,5 @@
 /* This file implements post.h. */
-#include "cluster/state/post.h"
+#include "cluster/state/etcd/post.h"
 
 #include <errno.h>
 #include <netinet/in.h>

@@ -10,7 +10,7 @@
  * etcd never splits a revision over two answers, so a stream resumes at the revision behind the
  * last event. Bytes of an answer that did not come whole are dropped, and come again.
  */
-#include "cluster/state/etcd_watch.h"
+#include "cluster/state/etcd/etcd_watch.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include "base/list.h"
 #include "base/text.h"
 #include "cluster/state/kind.h"
-#include "cluster/state/post.h"
+#include "cluster/state/etcd/post.h"
 
 struct td_etcd_watch {
 	struct td_state_watch base; /* what the user holds */

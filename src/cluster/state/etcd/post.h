@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cluster/state/etcd.h"
-#include "cluster/state/gateway.h"
+#include "cluster/state/etcd/etcd.h"
+#include "cluster/state/etcd/gateway.h"
 
 #define TD_POST_ENDPOINTS  16u
 #define TD_POST_ANSWER_MAX (64u << 20) /* bytes of an answer, or of a line of a stream */
