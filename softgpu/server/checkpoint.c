@@ -87,6 +87,20 @@ static bool is_valid(const struct sg_server *server, uint64_t map)
 	return true;
 }
 
+/* Is one of the process's GPUs among those that the pairs leave out, a bit each? */
+static bool misses(const struct sg_peer_state *client, uint32_t missing)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &client->contexts) {
+		uint32_t gpu = context_at(it)->gpu->index;
+
+		if (gpu < 32 && missing >> gpu & 1)
+			return true;
+	}
+	return false;
+}
+
 static bool fits(struct sg_server *server, const struct sg_peer_state *client, uint64_t map)
 {
 	uint64_t need[SG_GPU_MAX] = {0};
@@ -191,7 +205,7 @@ int sg_checkpoint(struct sg_server *server, const struct sg_msg *msg, struct sg_
 	case SG_CHECKPOINT_RESTORE:
 		if (client->state != SG_PROCESS_CHECKPOINTED)
 			return SG_ERR_STATE;
-		if (!is_valid(server, msg->value2))
+		if (!is_valid(server, msg->value2) || misses(client, msg->range))
 			return SG_ERR_VALUE;
 		if (!fits(server, client, msg->value2))
 			return SG_ERR_MEMORY;

@@ -138,8 +138,8 @@ enum sg_checkpoint {
 	SG_CHECKPOINT_LOCK,
 	SG_CHECKPOINT_SAVE, /* -> value = bytes that left */
 	/*
-	 * value2 = the new number of each of the first SG_REMAP_MAX GPUs, four bits each -> value =
-	 * bytes that came.
+	 * value2 = the new number of each of the first SG_REMAP_MAX GPUs, four bits each, range =
+	 * the GPUs that were not named, a bit each -> value = bytes that came.
 	 */
 	SG_CHECKPOINT_RESTORE,
 	SG_CHECKPOINT_UNLOCK,

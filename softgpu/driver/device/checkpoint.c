@@ -88,13 +88,27 @@ struct restore_args {
 	char reserved[44];
 	uint64_t reserved1;
 };
+#define ARGUMENT_BYTES 64
+
 _Static_assert(sizeof(struct lock_args) == 64 && sizeof(struct restore_args) == 64,
 	"CUcheckpointLockArgs and CUcheckpointRestoreArgs of cuda.h");
 
-static int ask(int pid, enum sg_checkpoint what, uint64_t map, uint64_t *ret)
+/* cuda.h: "Reserved for future use, must be zeroed". NULL: there are no arguments. */
+static bool is_zero(const void *bytes, size_t count)
 {
-	struct sg_msg msg = {
-		.type = SG_CHECKPOINT, .engine = what, .value = (uint64_t)pid, .value2 = map};
+	for (size_t i = 0; bytes && i < count; i++)
+		if (((const char *)bytes)[i])
+			return false;
+	return true;
+}
+
+static int ask_with(int pid, enum sg_checkpoint what, uint64_t map, uint32_t missing, uint64_t *ret)
+{
+	struct sg_msg msg = {.type = SG_CHECKPOINT,
+		.engine = what,
+		.range = missing,
+		.value = (uint64_t)pid,
+		.value2 = map};
 
 	if (pid <= 0)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -110,6 +124,11 @@ static int ask(int pid, enum sg_checkpoint what, uint64_t map, uint64_t *ret)
 	case SG_ERR_MPS: return CUDA_ERROR_NOT_SUPPORTED;
 	default: return CUDA_ERROR_INVALID_VALUE;
 	}
+}
+
+static int ask(int pid, enum sg_checkpoint what, uint64_t map, uint64_t *ret)
+{
+	return ask_with(pid, what, map, 0, ret);
 }
 
 API CUresult cuCheckpointProcessGetState(int pid, int *state)
@@ -156,6 +175,8 @@ API CUresult cuCheckpointProcessLock(int pid, const struct lock_args *args)
 {
 	int r = sg_ready();
 
+	if (!r && args && (args->reserved0 || !is_zero(args->reserved1, sizeof(args->reserved1))))
+		r = CUDA_ERROR_INVALID_VALUE;
 	if (!r)
 		r = ask(pid, SG_CHECKPOINT_LOCK, 0, NULL);
 	return r ? r : wait_locked(pid, args ? args->timeout_ms : 0);
@@ -175,7 +196,8 @@ API CUresult cuCheckpointProcessCheckpoint(int pid, const void *args)
 	uint64_t bytes;
 	int r = sg_ready();
 
-	(void)args; /* reserved */
+	if (!r && !is_zero(args, ARGUMENT_BYTES))
+		r = CUDA_ERROR_INVALID_VALUE;
 	if (!r)
 		r = ask(pid, SG_CHECKPOINT_SAVE, 0, &bytes);
 	if (!r)
@@ -196,13 +218,15 @@ static int gpu_of(const CUuuid *uuid)
 }
 
 /*
- * cuda.h: "it must contain every checkpointed GPU". Here that means every GPU of the server, but
- * GPUs that are not exchanged may be left out.
+ * cuda.h: "it must contain every checkpointed GPU". The server knows which those are: the map tells
+ * it those that are missing.
  */
-static int make_map(const struct restore_args *args, uint64_t *map)
+static int make_map(const struct restore_args *args, uint64_t *map, uint32_t *ret_missing)
 {
 	*map = SG_REMAP_NOTHING;
-	if (args && args->count && !args->pairs)
+	*ret_missing = args && args->count ? UINT32_MAX : 0;
+	if (args && ((args->count && !args->pairs) || args->reserved1 ||
+			    !is_zero(args->reserved, sizeof(args->reserved))))
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned i = 0; args && i < args->count; i++) {
 		int from = gpu_of(&args->pairs[i].from), to = gpu_of(&args->pairs[i].to);
@@ -211,6 +235,7 @@ static int make_map(const struct restore_args *args, uint64_t *map)
 			return CUDA_ERROR_INVALID_VALUE;
 		*map &= ~(15ull << (4 * from));
 		*map |= (uint64_t)to << (4 * from);
+		*ret_missing &= ~(1u << from);
 	}
 	return CUDA_SUCCESS;
 }
@@ -218,12 +243,13 @@ static int make_map(const struct restore_args *args, uint64_t *map)
 API CUresult cuCheckpointProcessRestore(int pid, const struct restore_args *args)
 {
 	uint64_t map, bytes;
+	uint32_t missing;
 	int r = sg_ready();
 
 	if (!r)
-		r = make_map(args, &map);
+		r = make_map(args, &map, &missing);
 	if (!r)
-		r = ask(pid, SG_CHECKPOINT_RESTORE, map, &bytes);
+		r = ask_with(pid, SG_CHECKPOINT_RESTORE, map, missing, &bytes);
 	if (!r)
 		take_time(bytes);
 	return r;
@@ -233,6 +259,7 @@ API CUresult cuCheckpointProcessUnlock(int pid, const void *args)
 {
 	int r = sg_ready();
 
-	(void)args;
+	if (!r && !is_zero(args, ARGUMENT_BYTES))
+		r = CUDA_ERROR_INVALID_VALUE;
 	return r ? r : ask(pid, SG_CHECKPOINT_UNLOCK, 0, NULL);
 }

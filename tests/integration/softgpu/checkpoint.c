@@ -172,6 +172,39 @@ TEST(a_checkpoint_that_does_not_fit_any_more_waits_for_room)
 	stop();
 }
 
+/* cuda.h: reserved fields "must be zeroed", pairs "must contain every checkpointed GPU". */
+TEST(wrong_arguments_are_refused_and_change_nothing)
+{
+	struct restore_args args = {.count = 1};
+	unsigned char zero[64] = {0}, wrong[64] = {0};
+	struct pair pair;
+	int state;
+
+	start();
+	wrong[63] = 1;
+	CHECK_EQ(cuCheckpointProcessLock(pid, (void *)wrong), CUDA_ERROR_INVALID_VALUE);
+	OK(cuCheckpointProcessLock(pid, (void *)zero));
+	CHECK_EQ(cuCheckpointProcessCheckpoint(pid, (void *)wrong), CUDA_ERROR_INVALID_VALUE);
+	OK(cuCheckpointProcessCheckpoint(pid, (void *)zero));
+	OK(cuDeviceGetUuid_v2(&pair.from, 1));
+	pair.to = pair.from;
+	CHECK_EQ(cuCheckpointProcessRestore(pid, &args), CUDA_ERROR_INVALID_VALUE); /* no pairs */
+	args.pairs = &pair;
+	CHECK_EQ(cuCheckpointProcessRestore(pid, &args), CUDA_ERROR_INVALID_VALUE); /* GPU 0 */
+	OK(cuDeviceGetUuid_v2(&pair.from, 0));
+	pair.to = pair.from;
+	args.reserved[43] = 1;
+	CHECK_EQ(cuCheckpointProcessRestore(pid, &args), CUDA_ERROR_INVALID_VALUE);
+	args.reserved[43] = 0;
+	OK(cuCheckpointProcessGetState(pid, &state));
+	CHECK_EQ(state, 2);
+	OK(cuCheckpointProcessRestore(pid, &args));
+	CHECK_EQ(cuCheckpointProcessUnlock(pid, (void *)wrong), CUDA_ERROR_INVALID_VALUE);
+	OK(cuCheckpointProcessUnlock(pid, (void *)zero));
+	CHECK_EQ(next(), 1);
+	stop();
+}
+
 TEST(what_is_no_process_of_the_gpu_is_refused)
 {
 	int state;
