@@ -1,6 +1,6 @@
 /*
- * The verbs evict, restart, migrate, pause and resume: a user's actions on jobs. Each returns when
- * the action is done.
+ * The verbs evict, restart, migrate, pause, resume, checkpoint and restore: a user's actions on
+ * jobs. Each returns when the action is done.
  */
 #include <string.h>
 
@@ -17,6 +17,8 @@ static const struct {
 	{"migrate", TD_ACTION_MIGRATE, "moved"},
 	{"pause", TD_ACTION_PAUSE, NULL},
 	{"resume", TD_ACTION_RESUME, NULL},
+	{"checkpoint", TD_ACTION_CHECKPOINT, "checkpointed:"},
+	{"restore", TD_ACTION_RESTORE, "restored:"},
 };
 
 static const char *const states[TD_ACTION_STATE_N] = {
@@ -41,6 +43,13 @@ static void json_row(const struct td_msg_acted *acted, const struct sink *sink, 
 	td_json_end_row(j);
 }
 
+/* For these the reason of a done action says what was moved, and how long it took. */
+static bool says_how(uint8_t kind)
+{
+	return kind == TD_ACTION_MIGRATE || kind == TD_ACTION_CHECKPOINT ||
+	       kind == TD_ACTION_RESTORE;
+}
+
 static void row(const struct td_msg *msg, void *arg)
 {
 	const struct td_msg_acted *acted = &msg->acted;
@@ -53,8 +62,8 @@ static void row(const struct td_msg *msg, void *arg)
 		json_row(acted, sink, &sink->out);
 	if (acted->state == TD_ACTION_DONE && sink->done && !sink->json)
 		printf("job \"%s\" (%s) is %s%s%s\n", job, acted->name, sink->done,
-			acted->kind == TD_ACTION_MIGRATE ? " " : "",
-			acted->kind == TD_ACTION_MIGRATE ? acted->reason : "");
+			says_how(acted->kind) ? " " : "",
+			says_how(acted->kind) ? acted->reason : "");
 	if (acted->state > TD_ACTION_DONE)
 		sink->status = td_cli_fail("%s: job \"%s\" (%s): %s: %s", sink->verb, job,
 			acted->name, states[acted->state], acted->reason);

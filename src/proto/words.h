@@ -123,6 +123,8 @@ enum td_action_kind {
 	TD_ACTION_RESUME,       /* the pause ends */
 	TD_ACTION_RESTART,      /* the job ends and is started again */
 	TD_ACTION_START_SHADOW, /* a second instance takes over when it is ready */
+	TD_ACTION_CHECKPOINT,   /* the driver takes the program off its GPUs, onto the host */
+	TD_ACTION_RESTORE,      /* the driver brings it back */
 	TD_ACTION_N,
 };
 
@@ -154,6 +156,8 @@ enum td_action_state {
  *   MOVE PREPARE --> MOVED PREPARED   its twins are there, and it has attached to that GPU
  *   MOVE GO      --> MOVED DONE       its memory is there; it detaches from the first one
  *   MOVE CANCEL                       it stays, and detaches from that GPU
+ *   MOVE PUT                          the driver has moved it there, with all that it has
+ *   MOVE LOOK    --> MOVABLE          even if nothing has changed
  *           any  --> MOVED FAILED     it stays, and detaches from that GPU
  */
 enum td_move_stage {
@@ -163,6 +167,8 @@ enum td_move_stage {
 	TD_MOVE_DONE,
 	TD_MOVE_CANCEL,
 	TD_MOVE_FAILED,
+	TD_MOVE_PUT,
+	TD_MOVE_LOOK,
 	TD_MOVE_STAGE_N,
 };
 

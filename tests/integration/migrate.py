@@ -4,63 +4,20 @@ argument: the build.
 TANDEM_MOVES: how many moves in all (200); TANDEM_MOVES_SEED: of what, and when.
 """
 import random
-import struct
 import threading
 
+from migrate_program import Program
 from world import *
 
-PROGRAM = f"{BUILD}/tests/integration/migrate_test"
 MOVES = int(os.environ.get("TANDEM_MOVES", "200"))
 KILLS = MOVES // 10
 SEED = int(os.environ.get("TANDEM_MOVES_SEED", "1"))
 # A program that has this stays where it is; and the words of tandem for it.
-BLOCKED = {"pool": "memory pools", "managed": "unified memory", "graph": "graphs",
-           "array": "arrays", "variable": "variables", "two": "several GPUs", "vmm": "maps memory",
-           "pinned": "registered memory"}
+BLOCKED = {"managed": "unified memory", "two": "several GPUs"}
+# The library does not move a program that has this; the driver does.
+DRIVEN = ("pool", "graph", "array", "variable", "vmm", "pinned")
 # The words for a move that was asked for at a moment that did not suit.
 FOR_NOW = ("did not end in time", "is moving already", "it is on that GPU", "found no room")
-
-
-class Program:
-    def __init__(self, world, seed, threads=2, blocked=""):
-        self.world = world
-        self.path = f"{world.directory}/progress{seed}{blocked}"
-        self.process = subprocess.Popen(
-            [SOFTGPU, "run", "--", TANDEM, "run", "--backend", "swap", "--", PROGRAM, str(seed),
-             str(threads), self.path, *([blocked] if blocked else [])],
-            env=world.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True)
-        until(lambda: self.turns() > 2 or self.process.poll() is not None, "it takes turns")
-
-    def turns(self):
-        try:
-            with open(self.path, "rb") as f:
-                return struct.unpack("Q", f.read(8))[0]
-        except (FileNotFoundError, struct.error):
-            return 0
-
-    def pid(self):
-        return self.process.pid
-
-    def gpu(self):
-        return [row["gpu"] for row in self.world.jobs() if row["pid"] == self.pid()]
-
-    def move(self, to):
-        return self.world.call(TANDEM, "migrate", str(self.pid()), str(to))
-
-    def lives(self):
-        if self.process.poll() is not None:
-            out, err = self.process.communicate()
-            raise AssertionError(f"it has ended: {self.process.returncode}: {out}{err}")
-
-    def goes_on(self):
-        seen = self.turns()
-        until(lambda: self.turns() > seen + 2 or self.process.poll() is not None, "it goes on")
-        self.lives()
-
-    def end(self):
-        out, err = self.process.communicate(timeout=DEADLINE_S)
-        assert self.process.returncode == 0, f"exit {self.process.returncode}: {out}{err}"
 
 
 def a_program_lives_on_another_gpu():
@@ -130,6 +87,36 @@ def kills_of_program_and_daemon_at_random_moments_of_a_move():
         nothing_is_left(world)
 
 
+def what_the_library_does_not_move_the_driver_moves():
+    with World("--gpus", "2") as world:
+        for blocked in DRIVEN:
+            program = Program(world, 1, 2, blocked)
+            for to in (1, 0):
+                done = program.move(to)
+                assert done.returncode == 0 and f"to GPU {to} by the driver" in done.stdout, done
+                until(lambda: program.gpu() == [to], "it is there")
+                program.goes_on()
+            program.end()
+        nothing_is_left(world)
+
+
+def where_the_driver_does_not_either_it_stays_and_says_both_reasons():
+    """The driver has no checkpoints, or fails at one of its calls."""
+    with World("--gpus", "2") as world:
+        program = Program(world, 1, 1, "graph")
+        for call, words in (("Lock", "does not lock it"), ("Checkpoint", "refuses to checkpoint"),
+                            ("Restore:1", "refuses to restore it on that GPU")):
+            fault = f"cuCheckpointProcess{call}=CUDA_ERROR_NOT_SUPPORTED"
+            world.call(SOFTGPU, "fault", "call", fault)
+            done = program.move(1)
+            assert done.returncode and f"it has graphs, and the driver {words}" in done.stderr, done
+            world.call(SOFTGPU, "fault", "clear")
+            assert program.gpu() == [0]
+            program.goes_on()
+        program.end()
+        nothing_is_left(world)
+
+
 def what_cannot_move_stays_and_says_why():
     with World("--gpus", "2") as world:
         for blocked, words in BLOCKED.items():
@@ -156,4 +143,6 @@ def wrong_orders_are_refused():
 
 run_cases([a_program_lives_on_another_gpu, many_moves_at_random_moments,
            kills_of_program_and_daemon_at_random_moments_of_a_move,
+           what_the_library_does_not_move_the_driver_moves,
+           where_the_driver_does_not_either_it_stays_and_says_both_reasons,
            what_cannot_move_stays_and_says_why, wrong_orders_are_refused])

@@ -14,8 +14,8 @@ from shell import MIB, under_swap
 from world import *
 
 VERBS = [["ps"], ["ps", "--json"], ["gpu"], ["set"], ["set", "policy=nvshare"], ["pause", "x"],
-         ["resume", "x"], ["evict", "x"], ["policies"], ["events"], ["events", "-f"],
-         ["explain", "x"], ["stop"], ["stop", "--force"]]
+         ["resume", "x"], ["evict", "x"], ["checkpoint", "x"], ["restore", "x"], ["policies"],
+         ["events"], ["events", "-f"], ["explain", "x"], ["stop"], ["stop", "--force"]]
 # A verb gives up after 2 s, a program goes on after some 10: only a hang reaches it.
 BOUND_S = DEADLINE_S
 

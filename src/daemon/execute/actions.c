@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "daemon/execute/parking.h"
 #include "daemon/model/job.h"
 #include "daemon/model/node.h"
 #include "daemon/node/abilities.h"
@@ -21,6 +22,8 @@ static const char *const names[TD_ACTION_N] = {
 	[TD_ACTION_RESUME] = "resume",
 	[TD_ACTION_RESTART] = "restart",
 	[TD_ACTION_START_SHADOW] = "start-shadow",
+	[TD_ACTION_CHECKPOINT] = "checkpoint",
+	[TD_ACTION_RESTORE] = "restore",
 };
 
 static const char *const state_names[TD_ACTION_STATE_N] = {
@@ -44,6 +47,17 @@ const char *td_action_state_name(enum td_action_state state)
 static struct td_act *act_at(struct td_list *it)
 {
 	return td_container_of(it, struct td_act, of_node);
+}
+
+static bool is_of_process(enum td_action_kind kind)
+{
+	return kind == TD_ACTION_CHECKPOINT || kind == TD_ACTION_RESTORE;
+}
+
+/* Each program of a job does this by itself (parking.h, moves.h). */
+static bool is_of_program(enum td_action_kind kind)
+{
+	return kind == TD_ACTION_MIGRATE || is_of_process(kind);
 }
 
 static bool is_of_client(enum td_action_kind kind)
@@ -104,8 +118,20 @@ static struct td_client *client_of(const struct td_node *node, uint32_t id)
 	return NULL;
 }
 
+static bool has_process(const struct td_node *node, uint32_t id)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->processes)
+		if (td_process_at(it)->id == id)
+			return true;
+	return false;
+}
+
 static bool has_target(const struct td_node *node, const struct td_act *act)
 {
+	if (is_of_process(act->kind))
+		return has_process(node, act->id);
 	return is_of_client(act->kind) ? client_of(node, act->id) != NULL
 				       : job_of(node, act->id) != NULL;
 }
@@ -187,6 +213,8 @@ static void begin(struct td_node *node, struct td_act *act, uint64_t now_ns)
 	case TD_ACTION_EVICT:
 	case TD_ACTION_RESTART:
 	case TD_ACTION_START_SHADOW: td_ending_begin(node, act, now_ns); return;
+	case TD_ACTION_CHECKPOINT:
+	case TD_ACTION_RESTORE: td_parking_begin(node, act, now_ns); return;
 	case TD_ACTION_N: return;
 	}
 }
@@ -302,10 +330,10 @@ static int check_order(const struct td_node *node, uid_t uid, const char *name,
 	struct td_list *it;
 
 	if (kind != TD_ACTION_EVICT && kind != TD_ACTION_RESTART && kind != TD_ACTION_PAUSE &&
-		kind != TD_ACTION_RESUME && kind != TD_ACTION_MIGRATE)
+		kind != TD_ACTION_RESUME && !is_of_program(kind))
 		return td_err_set(err, -EINVAL,
 			"action %u cannot be asked for by hand: expected evict, restart, migrate, "
-			"pause or resume",
+			"pause, resume, checkpoint or restore",
 			(unsigned)kind);
 	td_list_for_each (it, &node->jobs)
 		count += named(td_container_of(it, struct td_job, of_node), uid, name) != NULL;
@@ -318,10 +346,10 @@ static int check_order(const struct td_node *node, uid_t uid, const char *name,
 	return 0;
 }
 
-/* Orders a move of each process of the job. A process that uses no GPU has nothing to move. */
-static int order_moves(struct td_node *node, uid_t uid, const struct td_job *job, const char *name,
-	const struct td_migration *to, uint64_t now_ns, struct td_act **ret_acts,
-	uint32_t *ret_count, struct td_err *err)
+/* Orders it of each process of the job. A process that uses no GPU has nothing to move. */
+static int order_each(struct td_node *node, uid_t uid, const struct td_job *job, const char *name,
+	enum td_action_kind kind, const struct td_migration *to, uint64_t now_ns,
+	struct td_act **ret_acts, uint32_t *ret_count, struct td_err *err)
 {
 	struct td_list *it;
 
@@ -330,13 +358,19 @@ static int order_moves(struct td_node *node, uid_t uid, const struct td_job *job
 		const struct td_client *client = td_process_client(process);
 		struct td_act *act;
 
-		if (!client || !td_process_is_named(process, name) || !may_change(uid, process))
+		/*
+		 * A program that was left checkpointed by an earlier daemon cannot say what it
+		 * uses.
+		 */
+		if ((!client && kind != TD_ACTION_RESTORE) || !td_process_is_named(process, name) ||
+			!may_change(uid, process))
 			continue;
 		if (*ret_count == TD_ACTS_MAX)
 			return td_err_set(err, -E2BIG,
 				"\"%.64s\" means more than %u programs: name one by its pid", name,
 				TD_ACTS_MAX);
-		act = ask_at(node, TD_ACTION_MIGRATE, client->id, process, to, true, now_ns);
+		act = ask_at(node, kind, is_of_process(kind) ? process->id : client->id, process,
+			to, true, now_ns);
 		if (!act)
 			return td_err_set(err, -ENOMEM, "the daemon is out of memory");
 		ret_acts[(*ret_count)++] = act;
@@ -344,17 +378,18 @@ static int order_moves(struct td_node *node, uid_t uid, const struct td_job *job
 	return 0;
 }
 
-static int order_migrate(struct td_node *node, uid_t uid, const char *name, const char *gpu,
-	uint64_t now_ns, struct td_act **ret_acts, uint32_t *ret_count, struct td_err *err)
+static int order_programs(struct td_node *node, uid_t uid, const char *name,
+	enum td_action_kind kind, const char *gpu, uint64_t now_ns, struct td_act **ret_acts,
+	uint32_t *ret_count, struct td_err *err)
 {
 	struct td_migration to = {.why = TD_MOVE_BY_HAND};
-	int r = td_move_find_gpu(node, gpu, to.gpu, err);
+	int r = kind == TD_ACTION_MIGRATE ? td_move_find_gpu(node, gpu, to.gpu, err) : 0;
 	struct td_list *it;
 
 	td_list_for_each (it, &node->jobs)
 		if (!r)
-			r = order_moves(node, uid, td_container_of(it, struct td_job, of_node),
-				name, &to, now_ns, ret_acts, ret_count, err);
+			r = order_each(node, uid, td_container_of(it, struct td_job, of_node), name,
+				kind, &to, now_ns, ret_acts, ret_count, err);
 	if (!r && !*ret_count)
 		r = td_err_set(err, -ENOENT, "\"%.64s\" uses no GPU yet", name);
 	return r;
@@ -374,8 +409,8 @@ int td_actions_order(struct td_node *node, uid_t uid, const char *name, enum td_
 	if (r)
 		return r;
 	*ret_count = 0;
-	if (kind == TD_ACTION_MIGRATE)
-		return order_migrate(node, uid, name, gpu, now_ns, ret_acts, ret_count, err);
+	if (is_of_program(kind))
+		return order_programs(node, uid, name, kind, gpu, now_ns, ret_acts, ret_count, err);
 	td_list_for_each (it, &node->jobs) {
 		const struct td_job *job = td_container_of(it, struct td_job, of_node);
 		const struct td_process *process = named(job, uid, name);
@@ -510,6 +545,8 @@ void td_actions_step(struct td_node *node, uint64_t now_ns)
 			td_ending_step(node, act, now_ns);
 		else if (!td_act_has_ended(act) && act->kind == TD_ACTION_MIGRATE)
 			td_move_step(node, act, now_ns);
+		else if (!td_act_has_ended(act) && is_of_program(act->kind))
+			td_parking_step(node, act, now_ns);
 		else if (!td_act_has_ended(act) && is_so(node, act))
 			td_act_enter(node, act, TD_ACTION_DONE, NULL, now_ns);
 		if (is_over(node, act, now_ns))
@@ -528,7 +565,7 @@ uint64_t td_actions_wakeup(const struct td_node *node, uint64_t now_ns)
 
 		if (is_ending(act->kind) && !td_act_has_ended(act))
 			ns = td_ending_wakeup(act, now_ns);
-		else if (act->kind == TD_ACTION_MIGRATE && !td_act_has_ended(act))
+		else if (is_of_program(act->kind) && !td_act_has_ended(act))
 			ns = td_move_wakeup(act);
 
 		wakeup = ns < wakeup ? ns : wakeup;
@@ -542,6 +579,8 @@ const struct td_act *td_actions_of(
 	const struct td_act *act = NULL;
 	struct td_list *it;
 
+	if (is_of_process(kind))
+		return find(node, kind, process->id);
 	if (!is_of_client(kind))
 		return find(node, kind, process->job->group);
 	td_list_for_each (it, &process->clients)
@@ -555,6 +594,8 @@ static bool is_about(const struct td_act *act, const struct td_process *process)
 {
 	struct td_list *it;
 
+	if (is_of_process(act->kind))
+		return act->id == process->id;
 	if (!is_of_client(act->kind))
 		return act->id == process->job->group;
 	td_list_for_each (it, &process->clients)

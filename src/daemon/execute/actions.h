@@ -8,7 +8,8 @@
  *               +-- is not possible ------+---> REFUSED      remembered for TD_REFUSAL_NS
  *               +-- takes too long -------+---> TIMED_OUT    remembered for TD_REFUSAL_NS
  *
- * There is at most one act of a kind for a job (MAKE_ROOM and MIGRATE: for a client). A second
+ * There is at most one act of a kind for a job (MAKE_ROOM and MIGRATE: for a client; CHECKPOINT and
+ * RESTORE: for a process). A second
  * request joins the act that is under way. A plan may name an action in each step; while a refusal
  * is remembered, that does nothing. A request by hand is tried anew. Each change of an act's state
  * is an event.
@@ -47,8 +48,8 @@ struct td_act {
 	enum td_action_kind kind;
 	enum td_action_state state;
 	/*
-	 * The td_job.group; for MAKE_ROOM and MIGRATE the td_client.id. 0: the job or client is
-	 * gone.
+	 * The td_job.group; for MAKE_ROOM and MIGRATE the td_client.id, for CHECKPOINT and RESTORE
+	 * the td_process.id. 0: that is gone.
 	 */
 	uint32_t id;
 	uid_t uid;              /* the job's user */

@@ -609,7 +609,8 @@ static uint64_t execute(struct td_node *node, uint64_t now_ns)
 	for (uint32_t i = 0; i < node->shown_count; i++) {
 		struct td_client *client = node->shown[i];
 
-		if (client->process->job->held_back || client->process->moving.closes)
+		if (client->process->job->held_back || client->process->moving.closes ||
+			client->process->parking.closes)
 			node->grants[i].gate = TD_GATE_CLOSED;
 		note_rivals(node, client, &node->grants[i]);
 		td_soft_plan(node, client);

@@ -11,6 +11,7 @@
 #include "base/time.h"
 #include "base/uuid.h"
 #include "daemon/execute/actions.h"
+#include "daemon/execute/parking.h"
 #include "daemon/memory/capacity.h"
 #include "daemon/memory/quota.h"
 #include "daemon/memory/soft.h"
@@ -119,7 +120,10 @@ static void give_up(struct td_node *node, struct td_act *act, struct td_process 
 	end(node, act, process, state, reason, now_ns);
 }
 
-/* Returns why the move is not even begun, or NULL if it can begin. */
+/*
+ * Returns why the move is not even begun, or NULL if it can begin; by the driver, if the library
+ * does not move it.
+ */
 static const char *refusal(
 	struct td_node *node, const struct td_act *act, const struct td_client *client)
 {
@@ -127,10 +131,12 @@ static const char *refusal(
 
 	if (!(process->can & TD_CAN_MOVE))
 		return td_unmovable_words(TD_UNMOVABLE(LIBRARY));
-	if (process->unmovable)
+	if (process->unmovable && !(act->by_hand && td_parking_may_move(node, process->unmovable)))
 		return td_unmovable_words(process->unmovable);
-	if (process->moving.number)
+	if (process->moving.number || process->parking.number)
 		return "it is moving already";
+	if (process->parking.is_saved)
+		return "it is checkpointed";
 	if (process->failed || client->failed)
 		return td_unmovable_words(TD_UNMOVABLE(FAILED));
 	if (!memcmp(node->gpus[client->gpu].uuid, act->migration.gpu, 16))
@@ -149,8 +155,9 @@ bool td_move_is_possible(const struct td_node *node, const struct td_process *pr
 	const struct td_act *refused = td_actions_of(node, process, TD_ACTION_MIGRATE);
 
 	return process->can & TD_CAN_MOVE && process->told_movable && !process->unmovable &&
-	       !process->moving.number && !process->failed && !process->stop.is &&
-	       !process->leave.asked_ns && !(refused && td_act_has_ended(refused));
+	       !process->moving.number && !process->parking.number && !process->failed &&
+	       !process->stop.is && !process->leave.asked_ns &&
+	       !(refused && td_act_has_ended(refused));
 }
 
 void td_move_begin(struct td_node *node, struct td_act *act, uint64_t now_ns)
@@ -161,6 +168,11 @@ void td_move_begin(struct td_node *node, struct td_act *act, uint64_t now_ns)
 
 	if (why) {
 		td_act_enter(node, act, TD_ACTION_REFUSED, why, now_ns);
+		return;
+	}
+	if (client->process->unmovable) {
+		act->migration.by_driver = true;
+		td_parking_begin(node, act, now_ns);
 		return;
 	}
 	client->process->moving =
@@ -322,6 +334,10 @@ void td_move_step(struct td_node *node, struct td_act *act, uint64_t now_ns)
 {
 	struct td_client *source = source_of(node, act), *target;
 
+	if (act->migration.by_driver) {
+		td_parking_step(node, act, now_ns);
+		return;
+	}
 	if (!source) {
 		lose_source(node, act, now_ns);
 		return;
@@ -370,7 +386,7 @@ static void prepared(struct td_node *node, struct td_act *act, struct td_process
  * Updates the GPUs that the job was placed on, unless the job has other processes, which may still
  * be on the old GPU.
  */
-static void place_anew(struct td_job *job, const uint8_t *from, const uint8_t *to)
+void td_move_place_anew(struct td_job *job, const uint8_t *from, const uint8_t *to)
 {
 	if (job->members.next->next != &job->members)
 		return;
@@ -410,7 +426,7 @@ static void done(struct td_node *node, struct td_act *act, struct td_process *pr
 		.from = td_gpu_number(node, from->gpu),
 		.why = act ? act->migration.why : TD_MOVE_BY_HAND};
 	td_activity_follow(&to->activity, &from->activity);
-	place_anew(process->job, node->gpus[from->gpu].uuid, node->gpus[to->gpu].uuid);
+	td_move_place_anew(process->job, node->gpus[from->gpu].uuid, node->gpus[to->gpu].uuid);
 	if (!act)
 		return;
 	/* From now on the act refers to the program's client on the new GPU. */
@@ -422,6 +438,20 @@ static void done(struct td_node *node, struct td_act *act, struct td_process *pr
 	end(node, act, process, TD_ACTION_DONE, reason, now_ns);
 }
 
+/* The library has found a reason that the daemon did not know: perhaps the driver can do it. */
+static void failed(struct td_node *node, struct td_act *act, struct td_process *process,
+	uint64_t reasons, uint64_t now_ns)
+{
+	if (!act->by_hand || !td_parking_may_move(node, reasons)) {
+		end(node, act, process, TD_ACTION_REFUSED, td_unmovable_words(reasons), now_ns);
+		return;
+	}
+	memset(&process->moving, 0, sizeof(process->moving));
+	process->unmovable = reasons;
+	act->migration.by_driver = true;
+	td_parking_begin(node, act, now_ns);
+}
+
 int td_move_message(
 	struct td_node *node, struct td_process *process, const struct td_msg *msg, uint64_t now_ns)
 {
@@ -431,6 +461,7 @@ int td_move_message(
 	if (msg->type == TD_MSG_TYPE_movable) {
 		process->unmovable = msg->movable.reasons;
 		process->told_movable = true;
+		process->parking.looks = false;
 		return 0;
 	}
 	if (moved->stage >= TD_MOVE_STAGE_N)
@@ -441,8 +472,7 @@ int td_move_message(
 	else if (act && moved->stage == TD_MOVE_PREPARED)
 		prepared(node, act, process, moved, now_ns);
 	else if (act && moved->stage == TD_MOVE_FAILED)
-		end(node, act, process, TD_ACTION_REFUSED, td_unmovable_words(moved->reasons),
-			now_ns);
+		failed(node, act, process, moved->reasons, now_ns);
 	return 0;
 }
 
@@ -476,7 +506,7 @@ int td_move_find_gpu(
 
 uint64_t td_move_reserved_bytes(const struct td_node *node, uint32_t gpu)
 {
-	uint64_t bytes = 0;
+	uint64_t bytes = td_parking_reserved_bytes(node, gpu);
 	struct td_list *it;
 
 	td_list_for_each (it, &node->clients) {

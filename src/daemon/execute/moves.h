@@ -8,6 +8,8 @@
  *   GO        MOVE GO was sent; its memory follows
  *   DONE      the program's client is the one on the new GPU; the old one detaches
  *
+ * What the library cannot move may go by the driver instead (parking.h).
+ *
  * Each stage has a deadline. Before GO a move is given up by MOVE CANCEL, and the program stays.
  *
  * From ROOM on, memory is charged on both GPUs. Plans apply to one client of the program only; the
@@ -24,6 +26,7 @@
 struct td_act;
 struct td_client;
 struct td_err;
+struct td_job;
 struct td_node;
 struct td_process;
 
@@ -40,6 +43,9 @@ struct td_migration {
 	uint8_t gpu[16];
 	uint64_t deadline_ns;
 	uint32_t to; /* the slot on the new GPU, valid once the move is prepared */
+	/* These belong to parking.c. undoes: another helper undoes what the first may have done. */
+	bool by_driver, undoes;
+	uint64_t began_ns; /* when the helper began */
 };
 
 /*
@@ -53,6 +59,9 @@ void td_move_begin(struct td_node *node, struct td_act *act, uint64_t now_ns);
 /* Lets the move progress. The caller fills the policy's view afterwards. */
 void td_move_step(struct td_node *node, struct td_act *act, uint64_t now_ns);
 uint64_t td_move_wakeup(const struct td_act *act);
+
+/* Updates the GPUs that the job was placed on, after its process has moved. */
+void td_move_place_anew(struct td_job *job, const uint8_t *from, const uint8_t *to);
 
 /* Finds a GPU by its number or UUID. Returns 0, or -ENOENT with a sentence in err. */
 int td_move_find_gpu(

@@ -26,6 +26,8 @@ const char *td_process_state(const struct td_process *process)
 		return *process->ungoverned ? "ungoverned" : "foreign";
 	if (process->failed)
 		return "failed";
+	if (process->stop.is == TD_STOP_LOCKED)
+		return process->parking.is_saved ? "checkpointed" : "locked";
 	if (process->stop.is)
 		return process->stop.is == TD_STOP_SILENT ? "unresponsive" : "stopped";
 	if (process->leave.asked_ns)
@@ -48,7 +50,7 @@ const char *td_process_state_now(const struct td_node *node, const struct td_pro
 {
 	const char *state = td_process_state(process);
 
-	if (!strcmp(state, "failed") || process->stop.is == TD_STOP_SILENT)
+	if (!strcmp(state, "failed") || process->stop.is >= TD_STOP_SILENT)
 		return state;
 	return td_stopped_now(node, process) ? "stopped" : state;
 }

@@ -66,7 +66,12 @@ void td_used_report(struct td_node *node, struct td_client *client, const struct
 	if (client->promised_bytes && (int32_t)(msg->acked_seq - client->promised_seq) >= 0)
 		client->promised_bytes = 0;
 	count(client);
-	td_holding_used(&client->device, td_used_bounded(msg->device_bytes), msg->acked_seq);
+	/* The driver has its memory: what it says is what it had, and will have again. */
+	if (client->process->parking.is_saved)
+		client->saved.used = td_used_bounded(msg->device_bytes);
+	td_holding_used(&client->device,
+		client->process->parking.is_saved ? 0 : td_used_bounded(msg->device_bytes),
+		msg->acked_seq);
 	td_holding_used(
 		&client->total, client->demanded_bytes + client->paged_bytes, msg->acked_seq);
 	note_there(client);

@@ -45,6 +45,7 @@
 #define TD_GPU_ANY UINT32_MAX
 
 struct td_act;
+struct td_checkpoint_order;
 struct td_err;
 
 /*
@@ -137,6 +138,11 @@ struct td_node_io {
 	 * managed on no GPU.
 	 */
 	bool (*mps)(void *arg, const uint8_t *uuid, struct td_mps_seen *ret);
+	/*
+	 * Starts a helper for the driver's checkpoint of the process (execute/parking.h); when it
+	 * has ended, td_parking_ended() is called. Returns 0 or -errno. NULL: not supported.
+	 */
+	int (*checkpoint)(void *arg, const struct td_checkpoint_order *order);
 	/* Makes the MPS server of the GPU drop its client `pid`. NULL: not supported. */
 	void (*mps_terminate)(void *arg, const uint8_t *uuid, pid_t pid);
 };
@@ -294,6 +300,8 @@ struct td_client {
 		uint32_t vain; /* how often in a row its gate opened and nothing had changed */
 	} settled;
 	struct td_grant grant; /* its part of the last plan */
+	/* its part of the device when the driver took it off; `device` is empty meanwhile */
+	struct td_holding saved;
 };
 
 /* Returns the memory of the device that the client uses, or may use by a GRANT still in force. */
@@ -349,6 +357,14 @@ struct td_moving {
 	bool goes;   /* MOVE GO was sent, so its memory is being transferred */
 	enum td_move_reason why;
 	uint64_t reserved_bytes; /* on the new GPU, kept free of others */
+};
+
+/* The driver's checkpoint of a process (execute/parking.h). */
+struct td_parking {
+	uint64_t number; /* the number of the act; 0: none is under way */
+	bool closes;     /* its gate is closed for that */
+	bool looks;      /* it was asked what speaks against it, and has not answered */
+	bool is_saved;   /* its memory is on the host, and its GPUs are free */
 };
 
 /* The last finished move of a process to another GPU. */
@@ -421,6 +437,7 @@ struct td_process {
 	struct td_host_part host;
 	uint32_t can; /* TD_CAN_* */
 	struct td_moving moving;
+	struct td_parking parking;
 	uint64_t unmovable;    /* TD_UNMOVABLE bits: why it cannot move, as it reports */
 	bool told_movable;     /* it has sent MOVABLE */
 	uint64_t moves;        /* the number of finished moves */
@@ -536,6 +553,8 @@ void td_node_drop_clients(struct td_node *node, struct td_process *process);
  */
 void td_node_let_go(struct td_node *node, struct td_process *process, const uint8_t *uuid,
 	const struct td_err *why, uint64_t now_ns);
+/* The driver has put the client on another GPU, with all that it has. */
+void td_node_put(struct td_node *node, struct td_client *client, uint32_t gpu);
 /* Handles UNGOVERNED. Returns 0 or -EPROTO. */
 int td_node_ungoverned(struct td_node *node, struct td_process *process,
 	const struct td_msg_ungoverned *msg, uint64_t now_ns);
@@ -609,7 +628,8 @@ int td_shares_message(struct td_node *node, struct td_process *process, const st
 
 /*
  * Returns the state as a word: "running", "waiting", "idle", "leaving", "draining", "filling",
- * "paused", "stopped", "unresponsive", "failed", "foreign" or "ungoverned".
+ * "paused", "stopped", "unresponsive", "locked", "checkpointed", "failed", "foreign" or
+ * "ungoverned".
  */
 const char *td_process_state(const struct td_process *process);
 /* The same, after a check whether the process is stopped at this moment. */

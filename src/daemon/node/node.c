@@ -93,6 +93,26 @@ static void drop_client(struct td_node *node, struct td_client *client)
 	td_gpus_changed(node, gpu);
 }
 
+void td_node_put(struct td_node *node, struct td_client *client, uint32_t gpu)
+{
+	uint32_t from = client->gpu;
+
+	/* It is there already, so a refusal would change nothing. */
+	if (node->io.claim && !has_clients(node, gpu))
+		(void)node->io.claim(node->io.arg, node->gpus[gpu].uuid, NULL);
+	client->gpu = gpu;
+	client->overhead_known = false;
+	client->overhead_bytes = client->overhead_imported_bytes = 0;
+	client->seen.valid = false;
+	if (node->io.release && !has_clients(node, from))
+		node->io.release(node->io.arg, node->gpus[from].uuid);
+	td_capacity_leave(node, from);
+	td_gpus_changed(node, gpu);
+	td_gpus_changed(node, from);
+	td_capacity_update(node, gpu);
+	td_capacity_tell(node, client);
+}
+
 void td_node_drop_clients(struct td_node *node, struct td_process *process)
 {
 	struct td_list *it, *tmp;

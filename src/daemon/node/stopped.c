@@ -45,6 +45,7 @@ const char *td_stop_name(enum td_stop stop)
 		[TD_STOP_TRACED] = "debugger",
 		[TD_STOP_FROZEN] = "frozen",
 		[TD_STOP_SILENT] = "unresponsive",
+		[TD_STOP_LOCKED] = "checkpoint",
 	};
 
 	return names[stop];
@@ -204,7 +205,7 @@ static uint64_t look_at_ns(const struct td_process *process, const struct waitin
 	const struct td_stop_watch *watch = &process->stop;
 	uint64_t since_ns = is_waited_for_ns(process, waiting);
 
-	if (watch->is == TD_STOP_SILENT)
+	if (watch->is == TD_STOP_SILENT || watch->is == TD_STOP_LOCKED)
 		return TD_NEVER;
 
 	/* Messages read now may have been sent before the process was stopped. */

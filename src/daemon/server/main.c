@@ -28,6 +28,7 @@
 #include "base/time.h"
 #include "daemon/server/peers/peer.h"
 #include "gpu/canary.h"
+#include "gpu/checkpoint.h"
 #include "proto/socket.h"
 
 #define SETTLE_NS (300 * TD_NS_PER_MS)
@@ -326,6 +327,9 @@ int main(int argc, char **argv)
 	 */
 	if (argc == 3 && !strcmp(argv[1], TD_CANARY_ARGUMENT))
 		return (int)td_canary_run((uid_t)strtoul(argv[2], NULL, 10));
+	/* The same, for the driver's checkpoints (server/gpus/helper.c). */
+	if (argc > 1 && !strcmp(argv[1], TD_CHECKPOINT_ARGUMENT))
+		return (int)td_checkpoint_main(argc - 2, argv + 2);
 	if (td_socket_path_typed(arguments.socket, sizeof(arguments.socket), &no_socket))
 		arguments.socket[0] = 0;
 	td_options_init(&server.node.options);

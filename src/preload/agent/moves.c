@@ -122,6 +122,23 @@ static void cancel(void)
 	move.cancelled = move.state == PREPARING;
 }
 
+static void look(void (*send)(const struct td_msg *msg))
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_movable};
+
+	msg.movable.reasons = mover ? mover->reasons() : TD_UNMOVABLE(LIBRARY);
+	if (told == msg.movable.reasons + 1)
+		return;
+	told = msg.movable.reasons + 1;
+	send(&msg);
+}
+
+static void look_anew(void (*send)(const struct td_msg *msg))
+{
+	told = 0;
+	look(send);
+}
+
 bool td_moves_is_cancelled(const uint8_t gpu[16])
 {
 	return !memcmp(cancelled_gpu, gpu, sizeof(cancelled_gpu));
@@ -137,7 +154,11 @@ void td_moves_asked(
 		memset(cancelled_gpu, 0, sizeof(cancelled_gpu));
 	else if (msg->stage == TD_MOVE_CANCEL)
 		memcpy(cancelled_gpu, msg->gpu, sizeof(cancelled_gpu));
-	if (msg->stage == TD_MOVE_PREPARE)
+	if (msg->stage == TD_MOVE_LOOK)
+		look_anew(send);
+	else if (msg->stage == TD_MOVE_PUT && mover)
+		mover->put(msg->gpu);
+	else if (msg->stage == TD_MOVE_PREPARE)
 		prepare(msg, send);
 	else if (msg->stage == TD_MOVE_CANCEL && is_ours)
 		cancel();
@@ -145,17 +166,6 @@ void td_moves_asked(
 		go(send);
 	else if (msg->stage == TD_MOVE_GO)
 		say(send, msg->number, TD_MOVE_FAILED, TD_UNMOVABLE(BUSY));
-}
-
-static void look(void (*send)(const struct td_msg *msg))
-{
-	struct td_msg msg = {.type = TD_MSG_TYPE_movable};
-
-	msg.movable.reasons = mover ? mover->reasons() : TD_UNMOVABLE(LIBRARY);
-	if (told == msg.movable.reasons + 1)
-		return;
-	told = msg.movable.reasons + 1;
-	send(&msg);
 }
 
 /* Handles the end of a preparation. The daemon may have cancelled it or be gone by now. */

@@ -35,6 +35,8 @@ struct td_mover {
 		uint64_t *ret_reasons);
 	/* Drops a preparation that is not going to be used: the program stays on its GPU. */
 	void (*cancel)(void);
+	/* The driver has moved the program to that GPU. */
+	void (*put)(const uint8_t gpu[16]);
 };
 
 /* Called once, at load, to provide the mover. */

@@ -90,8 +90,57 @@ uint8_t td_context_ungoverned(void)
 	return atomic_load(&ungoverned);
 }
 
-static int find_gpu(const struct td_gpu_info *info)
+/*
+ * Where the driver has put the GPUs that it names in this process, if it goes on naming them as
+ * before. Guarded by table_lock.
+ */
+static struct renamed {
+	uint8_t named[16], is[16];
+} renamed[TD_GPU_MAX];
+static unsigned renamed_count;
+
+static void set_put(const uint8_t *before, const uint8_t *now)
 {
+	for (unsigned i = 0; i < renamed_count; i++)
+		if (!memcmp(renamed[i].is, before, 16)) {
+			memcpy(renamed[i].is, now, 16);
+			return;
+		}
+	if (renamed_count == TD_GPU_MAX)
+		return;
+	memcpy(renamed[renamed_count].named, before, 16);
+	memcpy(renamed[renamed_count++].is, now, 16);
+}
+
+void td_context_put(unsigned slot, const uint8_t uuid[16])
+{
+	const struct td_driver *driver = td_driver();
+	uint8_t before[16], none[16] = {0}, named[16];
+
+	td_lock_take(&table_lock);
+	memcpy(before, gpus[slot].uuid, 16);
+	if (driver->device_get_uuid(named, gpus[slot].device) || memcmp(named, uuid, 16)) {
+		/* The two have changed places. */
+		set_put(uuid, none);
+		set_put(before, uuid);
+		set_put(none, before);
+	}
+	for (unsigned i = 0; i < gpu_count; i++)
+		if (!memcmp(gpus[i].uuid, uuid, 16))
+			memcpy(gpus[i].uuid, before, 16);
+	memcpy(gpus[slot].uuid, uuid, 16);
+	td_lock_drop(&table_lock);
+}
+
+/* The caller holds table_lock. */
+static int find_gpu(struct td_gpu_info *info)
+{
+	for (unsigned i = 0; i < renamed_count; i++)
+		if (!memcmp(renamed[i].named, info->uuid, 16)) {
+			memcpy(info->uuid, renamed[i].is, 16);
+			break;
+		}
+
 	for (unsigned i = 0; i < gpu_count; i++)
 		if (!memcmp(gpus[i].uuid, info->uuid, sizeof(info->uuid)))
 			return (int)i;
@@ -125,7 +174,7 @@ static bool ask_gpu(const struct td_driver *driver, struct td_gpu_info *info)
  * Adds a context to the table. Returns its slot, or -1 if the table is full. *ret_new: the daemon
  * does not know this GPU, or not since its last context ended.
  */
-static int add_context(void *handle, const struct td_gpu_info *info, bool created, bool *ret_new)
+static int add_context(void *handle, struct td_gpu_info *info, bool created, bool *ret_new)
 {
 	struct td_context *free = NULL;
 	int slot;

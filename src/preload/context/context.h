@@ -46,6 +46,12 @@ struct td_context {
  */
 int td_context_use(void);
 
+/*
+ * The driver has put what the process has on the slot's GPU onto that one, and what it had there
+ * onto the slot's (execute/parking.h of the daemon). The slot has that UUID from now on.
+ */
+void td_context_put(unsigned slot, const uint8_t uuid[16]);
+
 /* The current context's slot without noting anything; -1 if unknown. */
 int td_context_slot(void);
 

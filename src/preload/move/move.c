@@ -280,9 +280,26 @@ static bool go(uint64_t limit_bytes, unsigned *ret_from, uint64_t *ret_bytes, ui
 	return true;
 }
 
+/*
+ * Names of GPUs that the library would give to the driver may be wrong from now on, so it moves
+ * nothing itself any more.
+ */
+static void put(const uint8_t to[16])
+{
+	struct td_gpu_info gpu;
+
+	td_unmovable_note(TD_UNMOVABLE(PUT));
+	for (unsigned i = 0; i < td_context_gpu_count(); i++)
+		if (td_context_gpu(i, &gpu) && gpu.context) {
+			td_context_put(i, to);
+			return;
+		}
+}
+
 const struct td_mover td_mover = {
 	.reasons = reasons_now,
 	.prepare = prepare,
 	.go = go,
 	.cancel = cancel,
+	.put = put,
 };

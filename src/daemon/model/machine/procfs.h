@@ -17,6 +17,7 @@ enum td_stop {
 	TD_STOP_TRACED, /* a debugger has stopped it */
 	TD_STOP_FROZEN, /* its control group is frozen: `docker pause` */
 	TD_STOP_SILENT, /* it may run, but does not answer (stopped.h) */
+	TD_STOP_LOCKED, /* the driver holds its calls up for a checkpoint (execute/parking.h) */
 	TD_STOP_N,
 };
 

@@ -156,6 +156,11 @@ static void node_mps_terminate(void *arg, const uint8_t *uuid, pid_t pid)
 	td_mps_table_terminate(&((struct td_server *)arg)->mps, uuid, pid);
 }
 
+static int node_checkpoint(void *arg, const struct td_checkpoint_order *order)
+{
+	return td_helpers_start(&((struct td_server *)arg)->helpers, order);
+}
+
 static void node_release(void *arg, const uint8_t *uuid)
 {
 	td_gpu_locks_release(&((struct td_server *)arg)->gpu_locks, uuid);
@@ -481,6 +486,7 @@ uint64_t td_server_turn(void *arg, uint64_t now_ns)
 			server->watch.sample.uses, server->watch.sample.use_count);
 	}
 	take_glance(server, now_ns);
+	td_helpers_turn(&server->helpers, now_ns);
 	/*
 	 * Messages are held until the step is over. A message wakes the program's agent thread,
 	 * which must not run before the thread whose gate opens.
@@ -539,7 +545,8 @@ int td_server_init(
 		.acted = node_acted,
 		.ceiling = node_ceiling,
 		.mps = node_mps,
-		.mps_terminate = node_mps_terminate};
+		.mps_terminate = node_mps_terminate,
+		.checkpoint = node_checkpoint};
 	int r;
 
 	memset(server, 0, sizeof(*server));
@@ -567,6 +574,7 @@ int td_server_init(
 			socket, strerror(-r));
 	td_pressure_watch_init(&server->pressure);
 	td_mps_table_init(&server->mps, loop, &server->node, socket);
+	td_helpers_init(&server->helpers, loop, &server->node);
 	td_watch_init(&server->watch, loop, server->node.options.sample_ns);
 	return td_loop_add(loop, &server->listener);
 }
@@ -578,6 +586,7 @@ void td_server_deinit(struct td_server *server)
 	td_list_for_each_safe (it, tmp, &server->peers)
 		forget_peer(td_container_of(it, struct td_peer, of_server), td_time_now_ns());
 	td_watch_deinit(&server->watch);
+	td_helpers_deinit(&server->helpers);
 	td_mps_table_deinit(&server->mps);
 	td_sweep_deinit(&server->sweep);
 	td_node_deinit(&server->node);

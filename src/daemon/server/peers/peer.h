@@ -10,6 +10,7 @@
 #include "daemon/model/sharing/pool.h"
 #include "daemon/model/sharing/users.h"
 #include "daemon/server/gpus/gpu_locks.h"
+#include "daemon/server/gpus/helper.h"
 #include "daemon/server/loop/closer.h"
 #include "daemon/server/machine/cpus.h"
 #include "daemon/server/loop/loop.h"
@@ -26,6 +27,7 @@ struct td_server {
 	struct td_mps_table mps;
 	struct td_pressure_watch pressure;
 	struct td_cpus cpus;
+	struct td_helpers helpers;
 	struct td_sweep sweep;
 	struct td_closer *closer;
 	struct td_source listener;

@@ -1,0 +1,131 @@
+/* This file implements helper.h. */
+#include "daemon/server/gpus/helper.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/execute/parking.h"
+
+#define NUMBERS 4
+
+extern char **environ;
+
+static void ended(struct td_source *source, uint32_t events)
+{
+	(void)source;
+	(void)events; /* td_helpers_turn(), which follows, waits for the process */
+}
+
+void td_helpers_init(struct td_helpers *helpers, struct td_loop *loop, struct td_node *node)
+{
+	helpers->loop = loop;
+	helpers->node = node;
+	for (size_t i = 0; i < TD_HELPERS_MAX; i++)
+		helpers->all[i].source = (struct td_source){-1, ended};
+}
+
+static void forget(struct td_helpers *helpers, struct td_helper *helper)
+{
+	td_loop_remove(helpers->loop, &helper->source);
+	close(helper->source.fd);
+	helper->source.fd = -1;
+}
+
+void td_helpers_deinit(struct td_helpers *helpers)
+{
+	for (size_t i = 0; i < TD_HELPERS_MAX; i++)
+		if (helpers->all[i].source.fd >= 0)
+			forget(helpers, &helpers->all[i]);
+}
+
+/* In the helper all signals have their default effect, and none is blocked as in the daemon. */
+static int spawn(char *const *argv, pid_t *ret_pid)
+{
+	posix_spawnattr_t attributes;
+	sigset_t none, all;
+	int r;
+
+	sigemptyset(&none);
+	sigfillset(&all);
+	r = posix_spawnattr_init(&attributes);
+	if (r)
+		return -r;
+	(void)posix_spawnattr_setsigmask(&attributes, &none);
+	(void)posix_spawnattr_setsigdefault(&attributes, &all);
+	(void)posix_spawnattr_setpgroup(&attributes, 0);
+	(void)posix_spawnattr_setflags(&attributes,
+		POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+	r = posix_spawn(ret_pid, "/proc/self/exe", NULL, &attributes, argv, environ);
+	posix_spawnattr_destroy(&attributes);
+	return -r;
+}
+
+static int run(const struct td_checkpoint_order *order, pid_t *ret_pid)
+{
+	char numbers[NUMBERS][24], hex[TD_CHECKPOINT_PAIRS_MAX][2][TD_CHECKPOINT_HEX];
+	char *argv[2 + NUMBERS + 2 * TD_CHECKPOINT_PAIRS_MAX + 1] = {
+		(char *)"tandemd", (char *)TD_CHECKPOINT_ARGUMENT};
+	uint32_t n = 2;
+
+	snprintf(numbers[0], sizeof(numbers[0]), "%u", (unsigned)order->what);
+	snprintf(numbers[1], sizeof(numbers[1]), "%d", (int)order->pid);
+	snprintf(numbers[2], sizeof(numbers[2]), "%u", (unsigned)order->uid);
+	snprintf(numbers[3], sizeof(numbers[3]), "%" PRIu32, order->timeout_ms);
+	for (uint32_t i = 0; i < NUMBERS; i++)
+		argv[n++] = numbers[i];
+	for (uint32_t i = 0; i < order->pair_count; i++)
+		for (uint32_t k = 0; k < 2; k++)
+			argv[n++] = td_checkpoint_hex(hex[i][k], order->pairs[i][k]);
+	argv[n] = NULL;
+	return spawn(argv, ret_pid);
+}
+
+int td_helpers_start(struct td_helpers *helpers, const struct td_checkpoint_order *order)
+{
+	struct td_helper *helper = NULL;
+	int r;
+
+	for (size_t i = 0; i < TD_HELPERS_MAX && !helper; i++)
+		if (helpers->all[i].source.fd < 0)
+			helper = &helpers->all[i];
+	if (!helper)
+		return -EAGAIN;
+	r = run(order, &helper->pid);
+	if (r)
+		return r;
+	helper->number = order->number;
+	helper->source.fd = (int)syscall(SYS_pidfd_open, helper->pid, 0);
+	r = helper->source.fd < 0 ? -errno : td_loop_add(helpers->loop, &helper->source);
+	if (!r)
+		return 0;
+	/* Nobody would hear of its end. It has hardly begun. */
+	kill(helper->pid, SIGKILL);
+	(void)waitpid(helper->pid, NULL, 0);
+	if (helper->source.fd >= 0)
+		close(helper->source.fd);
+	helper->source.fd = -1;
+	return r;
+}
+
+void td_helpers_turn(struct td_helpers *helpers, uint64_t now_ns)
+{
+	for (size_t i = 0; i < TD_HELPERS_MAX; i++) {
+		struct td_helper *helper = &helpers->all[i];
+		int status;
+
+		if (helper->source.fd < 0 || waitpid(helper->pid, &status, WNOHANG) != helper->pid)
+			continue;
+		forget(helpers, helper);
+		td_parking_ended(helpers->node, helper->number,
+			WIFEXITED(status) && WEXITSTATUS(status) < TD_CHECKPOINT_END_N
+				? (enum td_checkpoint_end)WEXITSTATUS(status)
+				: TD_CHECKPOINT_END_N,
+			now_ns);
+	}
+}

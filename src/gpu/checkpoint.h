@@ -1,0 +1,54 @@
+/*
+ * The driver's own checkpoints of another process (cuCheckpointProcess*, cuda.h): its CUDA calls
+ * are held up, its memory goes to the host, and its GPUs are released; later the memory comes back,
+ * to the same GPUs or to others. The calls block for seconds, so a process of its own makes them.
+ *
+ *   running --lock--> locked --checkpoint--> checkpointed --restore--> locked --unlock--> running
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* With this argument, followed by those of td_checkpoint_main(), the program runs as the helper. */
+#define TD_CHECKPOINT_ARGUMENT "--checkpoint"
+
+/* The helper's task, by its first argument. */
+enum td_checkpoint {
+	TD_CHECKPOINT_SAVE, /* lock and checkpoint */
+	TD_CHECKPOINT_BACK, /* restore where it was, and unlock; what is only locked is unlocked */
+	TD_CHECKPOINT_MOVE, /* save, restore on other GPUs, and unlock */
+	TD_CHECKPOINT_N,
+};
+
+/*
+ * How it ended; also the exit status of the helper. Unless the comment says otherwise the process
+ * runs as before.
+ */
+enum td_checkpoint_end {
+	TD_CHECKPOINT_DONE,
+	TD_CHECKPOINT_NO_DRIVER, /* libcuda.so.1 is not there, or does not start */
+	TD_CHECKPOINT_TOO_OLD,   /* the driver has no checkpoints */
+	TD_CHECKPOINT_NO_REMAP,  /* the driver has them, but not to other GPUs */
+	TD_CHECKPOINT_NO_LOCK,   /* its work did not end in time, or the driver refused */
+	TD_CHECKPOINT_REFUSED,   /* the driver would not checkpoint it */
+	TD_CHECKPOINT_NO_ROOM,   /* BACK: still checkpointed. MOVE: it is back where it was */
+	TD_CHECKPOINT_NOT_BACK,  /* it could not be restored, and is still checkpointed */
+	TD_CHECKPOINT_NOT_SAVED, /* BACK: it is not checkpointed */
+	TD_CHECKPOINT_NOT_MOVED, /* MOVE: refused there; it is back where it was */
+	TD_CHECKPOINT_END_N,
+};
+
+/*
+ * The arguments of the helper, each of which is one string:
+ * [0] the number of an enum td_checkpoint  [1] pid  [2] uid, the user that root becomes
+ * [3] how long locking may take, in ms     [4...] MOVE: pairs of UUIDs, each as 32 hex digits
+ */
+#define TD_CHECKPOINT_PAIRS_MAX 64
+enum td_checkpoint_end td_checkpoint_main(int argc, char **argv);
+
+/* Writes a UUID as 32 hex digits, and reads one. The latter returns 0 or -EINVAL. */
+#define TD_CHECKPOINT_HEX 33
+char *td_checkpoint_hex(char ret[TD_CHECKPOINT_HEX], const uint8_t uuid[16]);
+int td_checkpoint_unhex(const char *text, uint8_t ret[16]);

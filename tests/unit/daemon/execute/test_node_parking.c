@@ -1,0 +1,243 @@
+/* The driver's checkpoints of programs (execute/parking.h): what the books say at each stage. */
+#include "unit/daemon/action_world.h"
+
+#include <errno.h>
+
+#include "daemon/execute/parking.h"
+#include "daemon/node/gpus.h"
+#include "proto/unmovable.h"
+
+#define PARKED (&w.fakes[0])
+
+static struct td_checkpoint_order helped;
+static unsigned orders;
+static int helper_result;
+static struct td_msg_move told;
+
+static int call_helper(void *arg, const struct td_checkpoint_order *order)
+{
+	(void)arg;
+	helped = *order;
+	orders++;
+	return helper_result;
+}
+
+static void note_moves(void *peer, const struct td_msg *msg)
+{
+	if (msg->type == TD_MSG_TYPE_move)
+		told = msg->move;
+	fake_send(peer, msg);
+}
+
+static void begin_parking(uint64_t demanded)
+{
+	begin_actions();
+	orders = 0;
+	helper_result = 0;
+	memset(&told, 0, sizeof(told));
+	w.node.io.send = note_moves;
+	w.node.io.checkpoint = call_helper;
+	(void)program(0, "parked", demanded);
+	PARKED->process->can = TD_CAN_MOVE;
+	fake_want(&w, PARKED);
+	(void)settle(&w);
+	CHECK(is_open(PARKED));
+}
+
+static struct td_act *order(enum td_action_kind kind)
+{
+	struct td_act *acts[TD_ACTS_MAX];
+	uint32_t count = 0;
+
+	CHECK_EQ(
+		td_actions_order(&w.node, 1000, "parked", kind, "1", w.now, acts, &count, NULL), 0);
+	CHECK_EQ(count, 1);
+	(void)settle(&w);
+	return acts[0];
+}
+
+static void answers(uint64_t reasons)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_movable};
+
+	msg.movable.reasons = reasons;
+	CHECK_EQ(say(&w, PARKED, &msg), 0);
+	(void)settle(&w);
+}
+
+static void helper_ends(enum td_checkpoint_end end)
+{
+	td_parking_ended(&w.node, helped.number, end, w.now);
+	(void)settle(&w);
+}
+
+static void checkpoint(void)
+{
+	(void)order(TD_ACTION_CHECKPOINT);
+	CHECK_EQ(told.stage, TD_MOVE_LOOK);
+	CHECK_EQ(orders, 0);
+	answers(0);
+	CHECK_EQ(orders, 1);
+	CHECK_EQ(helped.what, TD_CHECKPOINT_SAVE);
+	CHECK_EQ(helped.pid, PARKED->process->pid);
+}
+
+static bool state_is(const char *state)
+{
+	return !strcmp(td_process_state(PARKED->process), state);
+}
+
+TEST(what_the_driver_has_taken_off_is_charged_to_nobody)
+{
+	begin_parking(40 * MIB);
+	checkpoint();
+	CHECK(state_is("locked") && !is_open(PARKED));
+	CHECK(w.node.gpus[0].account.charged >= 40 * MIB);
+	helper_ends(TD_CHECKPOINT_DONE);
+	CHECK(state_is("checkpointed") && !is_open(PARKED));
+	CHECK_EQ(w.node.gpus[0].account.charged, 0);
+	later(100 * S);
+	CHECK(state_is("checkpointed"));
+	(void)order(TD_ACTION_RESTORE);
+	CHECK_EQ(helped.what, TD_CHECKPOINT_BACK);
+	CHECK(w.node.gpus[0].account.charged >= 40 * MIB);
+	CHECK(!is_open(PARKED));
+	helper_ends(TD_CHECKPOINT_DONE);
+	CHECK(is_open(PARKED) && !PARKED->process->parking.is_saved);
+}
+
+TEST(who_comes_back_waits_for_room_and_is_refused_in_the_end)
+{
+	struct td_act *act;
+
+	begin_parking(40 * MIB);
+	checkpoint();
+	helper_ends(TD_CHECKPOINT_DONE);
+	(void)plain_program(1, "other", 40 * MIB);
+	(void)settle(&w);
+	CHECK(is_open(&w.fakes[1]));
+	act = order(TD_ACTION_RESTORE);
+	CHECK_EQ(act->state, TD_ACTION_ASKED);
+	CHECK_EQ(orders, 1);
+	later(11 * S);
+	CHECK_EQ(act->state, TD_ACTION_REFUSED);
+	CHECK(strstr(act->reason, "has room for 24"));
+	CHECK(state_is("checkpointed"));
+	CHECK_EQ(orders, 1);
+}
+
+TEST(what_the_driver_refuses_goes_on)
+{
+	struct td_act *act;
+
+	begin_parking(MIB);
+	act = order(TD_ACTION_CHECKPOINT);
+	answers(0);
+	helper_ends(TD_CHECKPOINT_REFUSED);
+	CHECK_EQ(act->state, TD_ACTION_REFUSED);
+	CHECK(strstr(act->reason, "refuses"));
+	CHECK(is_open(PARKED));
+	helper_result = -EAGAIN;
+	act = order(TD_ACTION_CHECKPOINT);
+	answers(0);
+	CHECK_EQ(act->state, TD_ACTION_REFUSED);
+	CHECK(is_open(PARKED));
+}
+
+TEST(what_would_break_a_program_is_not_tried)
+{
+	struct td_act *act;
+
+	begin_parking(MIB);
+	act = order(TD_ACTION_CHECKPOINT);
+	answers(TD_UNMOVABLE(UNIFIED) | TD_UNMOVABLE(GRAPHS));
+	CHECK_EQ(act->state, TD_ACTION_REFUSED);
+	CHECK(strstr(act->reason, "unified memory"));
+	CHECK_EQ(orders, 0);
+	CHECK(is_open(PARKED));
+}
+
+TEST(what_a_killed_helper_has_done_is_undone)
+{
+	struct td_act *act;
+
+	begin_parking(MIB);
+	act = order(TD_ACTION_CHECKPOINT);
+	answers(0);
+	helper_ends(TD_CHECKPOINT_END_N);
+	CHECK_EQ(orders, 2);
+	CHECK_EQ(helped.what, TD_CHECKPOINT_BACK);
+	CHECK(!is_open(PARKED));
+	helper_ends(TD_CHECKPOINT_DONE);
+	CHECK_EQ(act->state, TD_ACTION_REFUSED);
+	CHECK(is_open(PARKED));
+	act = order(TD_ACTION_CHECKPOINT);
+	answers(0);
+	helper_ends(TD_CHECKPOINT_END_N);
+	helper_ends(TD_CHECKPOINT_END_N);
+	CHECK_EQ(act->state, TD_ACTION_REFUSED);
+	CHECK(state_is("checkpointed"));
+}
+
+TEST(a_move_that_the_library_refuses_goes_by_the_driver)
+{
+	struct td_nvml_gpu listed[2] = {{.index = 0}, {.index = 1}};
+	const struct td_act *act;
+	const struct td_client *client;
+
+	begin_parking(8 * MIB);
+	for (int i = 0; i < 2; i++) {
+		memset(listed[i].uuid, i + 1, 16);
+		listed[i].total_bytes = w.node.gpus[0].total_bytes;
+		snprintf(listed[i].name, sizeof(listed[i].name), "%s", w.node.gpus[0].name);
+	}
+	td_gpus_seen(&w.node, listed, 2, w.now);
+	answers(TD_UNMOVABLE(GRAPHS));
+	act = order(TD_ACTION_MIGRATE);
+	CHECK_EQ(helped.what, TD_CHECKPOINT_MOVE);
+	CHECK_EQ(helped.pair_count, 2);
+	CHECK_EQ(helped.pairs[0][0][0], 1);
+	CHECK_EQ(helped.pairs[0][1][0], 2);
+	CHECK_EQ(helped.pairs[1][1][0], 1);
+	CHECK_EQ(act->state, TD_ACTION_RUNNING);
+	helper_ends(TD_CHECKPOINT_DONE);
+	CHECK_EQ(told.stage, TD_MOVE_PUT);
+	CHECK_EQ(told.gpu[0], 2);
+	client = td_container_of(PARKED->process->clients.next, struct td_client, of_process);
+	CHECK_EQ(client->gpu, 1);
+	CHECK_EQ(PARKED->process->moves, 1);
+	CHECK_EQ(w.node.gpus[0].account.charged, 0);
+	CHECK(w.node.gpus[1].account.charged >= 8 * MIB);
+	CHECK(is_open(PARKED));
+	/* And with what neither moves, it stays. */
+	answers(TD_UNMOVABLE(GRAPHS) | TD_UNMOVABLE(UNIFIED));
+	orders = 0;
+	(void)order(TD_ACTION_MIGRATE);
+	CHECK_EQ(orders, 0);
+	CHECK_EQ(client->gpu, 1);
+}
+
+TEST(a_program_may_end_while_the_driver_is_at_it)
+{
+	begin_parking(8 * MIB);
+	checkpoint();
+	td_node_gone(&w.node, PARKED->process, w.now);
+	(void)settle(&w);
+	helper_ends(TD_CHECKPOINT_DONE);
+	CHECK_EQ(w.node.gpus[0].account.charged, 0);
+}
+
+TEST(a_uuid_is_read_back_as_it_was_written)
+{
+	uint8_t uuid[16], read[16];
+	char hex[TD_CHECKPOINT_HEX];
+
+	for (unsigned i = 0; i < 16; i++)
+		uuid[i] = (uint8_t)(17 * i + 3);
+	CHECK_EQ(td_checkpoint_unhex(td_checkpoint_hex(hex, uuid), read), 0);
+	CHECK(!memcmp(uuid, read, 16));
+	hex[31] = 'g';
+	CHECK_EQ(td_checkpoint_unhex(hex, read), -EINVAL);
+	hex[31] = '\0';
+	CHECK_EQ(td_checkpoint_unhex(hex, read), -EINVAL);
+}
