@@ -1,6 +1,7 @@
 /*
  * Locks of the interposer: futex mutexes without owner or malloc, so that a forked child can simply
- * reset them, with ranks. A thread takes locks in rising rank only; debug builds assert it.
+ * reset them, with ranks. A thread takes locks in rising rank only, and drops what it holds; debug
+ * builds assert both.
  *
  * None of them is taken by a call that passes an open gate, none is held across a call into the
  * driver that can wait for the GPU, and the program's code never runs under one.
@@ -81,6 +82,7 @@ static inline bool td_lock_try(struct td_lock *lock)
 static inline void td_lock_drop(struct td_lock *lock)
 {
 #ifndef NDEBUG
+	assert(td_lock_held >> lock->rank & 1);
 	td_lock_held &= ~(1u << lock->rank);
 #endif
 	if (atomic_exchange_explicit(&lock->state, 0, memory_order_release) == 2)

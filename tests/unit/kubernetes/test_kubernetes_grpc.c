@@ -98,6 +98,7 @@ TEST(a_call_has_its_path_its_message_and_an_answer)
 	settle();
 	CHECK_EQ(p.answered, 1);
 	CHECK_EQ(p.status, TD_GRPC_OK);
+	CHECK_STR(p.text, "");
 	CHECK_EQ(p.len, 2);
 	CHECK_EQ(p.closed, 1);
 	end();
@@ -202,5 +203,20 @@ TEST(bytes_that_are_not_http_end_the_connection)
 {
 	begin();
 	CHECK(td_grpc_feed(p.server, (const uint8_t *)"GET / HTTP/1.1\r\n\r\n", 18) < 0);
+	end();
+}
+
+/* As ListAndWatch does: the call has not ended, and each message goes out as it comes. */
+TEST(what_is_said_in_a_call_that_goes_on_is_sent_at_once)
+{
+	begin();
+	CHECK(!td_grpc_call(p.client, "/a.B/C", NULL, 0));
+	settle();
+	CHECK(!(td_grpc_events(p.server) & POLLOUT));
+	CHECK(!td_grpc_answer(p.call, (const uint8_t *)"one", 3));
+	CHECK(td_grpc_events(p.server) & POLLOUT);
+	settle();
+	CHECK_EQ(p.answered, 0);
+	CHECK(!(td_grpc_events(p.server) & POLLOUT));
 	end();
 }

@@ -111,6 +111,32 @@ TEST(an_axis_has_a_tick_for_each_power_of_ten_or_each_step)
 	free(text);
 }
 
+/* The page is 720 by 320. */
+TEST(all_of_a_plot_is_on_the_page_and_each_line_has_its_name)
+{
+	static const double x[] = {1, 9}, y[] = {50, 100}, z[] = {20, 30};
+	const struct td_series series[] = {{"one", x, y, 2}, {"<two>", x, z, 2}};
+	FILE *out = begin();
+	uint32_t lines = 0;
+
+	td_plot_lines(out, &(struct td_plot){"title", "x", "y", false, series, 2});
+	fclose(out);
+	CHECK_EQ(count_of(">one</text>"), 1);
+	CHECK_EQ(count_of(">&lt;two></text>") + count_of(">&lt;two&gt;</text>"), 1);
+	for (const char *at = text; (at = strstr(at, "<line ")); lines++) {
+		double x1, y1, x2, y2;
+
+		CHECK_EQ(
+			sscanf(at, "<line x1='%lf' y1='%lf' x2='%lf' y2='%lf'", &x1, &y1, &x2, &y2),
+			4);
+		CHECK(x1 >= 0 && x1 <= 720 && x2 >= 0 && x2 <= 720);
+		CHECK(y1 >= 0 && y1 <= 320 && y2 >= 0 && y2 <= 320);
+		at++;
+	}
+	CHECK(lines >= 4);
+	free(text);
+}
+
 TEST(a_line_of_one_place_is_on_the_page)
 {
 	static const double one[] = {5000}, same[] = {300, 300}, two[] = {300, 900};

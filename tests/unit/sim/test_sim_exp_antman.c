@@ -127,3 +127,20 @@ TEST(what_a_variation_would_turn_is_counted)
 	CHECK(strstr(report, "AntMan would be 1.56 to 1.56 times as fast"));
 	end();
 }
+
+TEST(one_job_that_is_preempted_refutes_that_nobody_is)
+{
+	static const char metric[] = "jobs that AntMan preempts, load 2, no memory limits";
+
+	begin(1.25, 50);
+	put();
+	CHECK_EQ(row_of(metric)->verdict, TD_BY_CONSTRUCTION);
+	end();
+	begin(1.25, 50);
+	for (uint32_t k = 0; k < 4 * TD_ANTMAN_LOADS; k++)
+		outcomes[k].metrics[TD_ANTMAN_ITSELF][TD_METRIC_EVICTIONS] = 1;
+	put();
+	CHECK_EQ(row_of(metric)->verdict, TD_NOT_REPRODUCED);
+	CHECK_STR(row_of(metric)->ours, "1");
+	end();
+}

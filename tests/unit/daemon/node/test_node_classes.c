@@ -317,6 +317,8 @@ TEST(a_job_holds_the_part_of_a_gpu_that_its_limit_is)
 	CHECK_EQ(td_tenant_check_new(&w.node, 1000, TD_CLASS_GUARANTEED, "12.5%", &err), 0);
 	CHECK_EQ(td_tenant_check_new(&w.node, 1000, TD_CLASS_GUARANTEED, "8m", &err), 0);
 	CHECK_EQ(td_tenant_check_new(&w.node, 1000, TD_CLASS_GUARANTEED, "9m", &err), -EDQUOT);
+	CHECK_EQ(td_tenant_check_new(&w.node, 1000, TD_CLASS_GUARANTEED, "much", &err), -EINVAL);
+	CHECK(strstr(err.msg, "much"));
 }
 
 static void has(struct fake *f, uint64_t bytes)

@@ -76,6 +76,24 @@ TEST(a_failed_process_gives_back_the_limit_that_it_did_not_use)
 	CHECK(client->device.told == a->slot[0].limit);
 }
 
+/* The plan in force is then what it has, which is what it is told. */
+TEST(where_a_context_has_failed_nothing_more_is_granted)
+{
+	begin();
+	struct fake *a = program(0, "a", 20 * MIB);
+	struct td_msg failed = {.type = TD_MSG_TYPE_failed};
+	const struct td_client *client =
+		td_container_of(a->process->clients.next, struct td_client, of_process);
+
+	fake_want(&w, a);
+	settle(&w);
+	CHECK(client->grant.limit_bytes > 20 * MIB);
+	failed.failed.result = 700;
+	CHECK_EQ(say(&w, a, &failed), 0);
+	CHECK_EQ(client->device.told, 20 * MIB);
+	CHECK_EQ(client->grant.limit_bytes, client->device.told);
+}
+
 static struct fake *on_two_gpus(unsigned i, const char *job, uint64_t first, uint64_t second)
 {
 	struct fake *f = &w.fakes[i];

@@ -151,3 +151,20 @@ TEST(a_duty_keeps_its_own_word_and_is_measured)
 	use(0, 100 * MS, 50 * MS, 50 * MS, 0);
 	CHECK_EQ(view_of(a)->sm_activity_ppm, PPM / 2);
 }
+
+/* Work of a kind that the program has not submitted before waits, or is under way. */
+TEST(policies_see_what_is_new_to_a_program)
+{
+	struct fake *a;
+
+	world_init(&w);
+	a = program(0, "a");
+	atomic_store(&meters[0].fresh, TD_FRESH_BIT_WAITS | 3u << TD_FRESH_TRIES_SHIFT);
+	settle(&w);
+	CHECK_EQ(view_of(a)->fresh, TD_FRESH_TOLD | TD_FRESH_WAITS);
+	CHECK_EQ(view_of(a)->tries, 3);
+	atomic_store(&meters[0].fresh, TD_FRESH_BIT_IN_FLIGHT);
+	settle(&w);
+	CHECK_EQ(view_of(a)->fresh, TD_FRESH_TOLD | TD_FRESH_IN_FLIGHT);
+	CHECK_EQ(view_of(a)->tries, 0);
+}

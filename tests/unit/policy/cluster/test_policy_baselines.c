@@ -163,3 +163,17 @@ TEST(the_optimum_is_the_least_of_all)
 		CHECK(fabs(sum - best) < 1e-12);
 	}
 }
+
+/* All GPUs are equally idle again, so the first one is the least loaded. */
+TEST(the_load_that_is_assumed_of_a_guest_goes_with_it)
+{
+	start();
+	td_inventory_add_guest(&inventory, 0, 7);
+	td_inventory_add_guest(&inventory, 0, 8);
+	CHECK_EQ(td_inventory_find_least_loaded(&inventory, 1, 900000, gpus), 1);
+	CHECK_EQ(gpus[0], 1);
+	td_inventory_remove_guest(&inventory, 0, 7);
+	td_inventory_remove_guest(&inventory, 0, 8);
+	CHECK_EQ(td_inventory_find_least_loaded(&inventory, 1, 900000, gpus), 1);
+	CHECK_EQ(gpus[0], 0);
+}

@@ -49,7 +49,8 @@ CASE(a_closing_waits_for_the_device_then_memory_leaves)
 	EXPECT(atomic_load(&fake.shrinks) == 0);
 	atomic_store(&fake.busy, false);
 	msg = next(TD_MSG_TYPE_drained);
-	EXPECT(msg.drained.launches == 3 && msg.drained.frozen_ns <= msg.drained.drained_ns);
+	EXPECT(msg.drained.launches == 3 && msg.drained.frozen_ns &&
+		msg.drained.frozen_ns <= msg.drained.drained_ns);
 	do
 		msg = next(TD_MSG_TYPE_used);
 	while (msg.used.acked_seq != d.seq);

@@ -132,9 +132,12 @@ static void begin(void)
 
 static void end(void)
 {
-	char command[128];
+	char command[128], sockets[sizeof(server.sweep.dir)];
 
+	memcpy(sockets, server.sweep.dir, sizeof(sockets));
 	td_server_deinit(&server);
+	/* The directory of the programs' sockets goes with the server. */
+	CHECK(*sockets && access(sockets, F_OK));
 	td_loop_deinit(&loop);
 	close(listener);
 	for (unsigned i = 0; i < end_count; i++)

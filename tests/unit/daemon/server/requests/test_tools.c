@@ -344,6 +344,7 @@ TEST(a_gpus_holder_is_named_to_its_own_user)
 		CHECK_EQ(rows[0].type, TD_MSG_TYPE_gpu);
 		CHECK_STR(rows[0].gpu.holder, users[i] == ME ? "" : "theirs");
 		CHECK_EQ(rows[0].gpu.demanded_bytes, 9 * MIB);
+		CHECK_EQ(rows[0].gpu.resident_bytes, 9 * MIB);
 	}
 	end();
 }
