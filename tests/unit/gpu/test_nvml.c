@@ -256,6 +256,22 @@ TEST(between_samples_glances_keep_coming)
 	fake_nvml.clock = 0;
 }
 
+TEST(a_shorter_time_between_glances_counts_at_once)
+{
+	struct td_sampler *sampler;
+	uint64_t glanced_ns;
+
+	CHECK_EQ(td_sampler_new(FAKE, NEVER, &sampler), 0);
+	td_sampler_set_glance(sampler, NEVER);
+	td_sampler_want(sampler, true);
+	await(sampler);
+	glanced_ns = sample.glance_ns;
+	td_sampler_set_glance(sampler, PERIOD);
+	await(sampler);
+	CHECK(sample.glance_ns > glanced_ns);
+	td_sampler_free(sampler);
+}
+
 TEST(nobody_is_asked_while_nobody_wants_to_know)
 {
 	struct td_sampler *sampler;

@@ -1,6 +1,7 @@
 /* The duty's arithmetic on a made-up clock. */
 #include "test.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/time.h"
@@ -265,4 +266,18 @@ TEST(the_longest_that_work_took_lately_is_what_it_may_take)
 		td_lengths_note(&lengths, hash, 10 * MS, true);
 	CHECK(td_lengths_expect(&lengths, hash) < 11 * MS);
 	CHECK_EQ(td_lengths_expect(&lengths, td_window_hash(6)), 0);
+}
+
+/* Else one long piece would let idle time be saved up for ever. */
+TEST(short_pieces_let_a_long_one_be_forgotten)
+{
+	struct td_budget budget = {0};
+
+	td_budget_reset(&budget, SECONDS);
+	td_budget_charge(&budget, 400 * MS, 500000);
+	CHECK_EQ(atomic_load(&budget.longest_ns), 400 * MS);
+	for (unsigned i = 0; i < 2000; i++)
+		td_budget_charge(&budget, MS, 500000);
+	CHECK(atomic_load(&budget.longest_ns) >= MS);
+	CHECK(atomic_load(&budget.longest_ns) < 10 * MS);
 }

@@ -1,5 +1,6 @@
 /* Where an exporter listens: its own file, and nothing where there is no socket of a daemon. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,5 +77,25 @@ TEST(a_file_that_has_its_name_is_not_its_own)
 	CHECK_EQ(rmdir(path), 0);
 	CHECK_EQ(unlink("old"), 0);
 	close(fd), close(thief);
+	end("s.ipc");
+}
+
+static unsigned count_descriptors(void)
+{
+	unsigned count = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+TEST(where_nobody_listens_no_descriptor_stays)
+{
+	unsigned before;
+
+	begin("s.ipc");
+	before = count_descriptors();
+	CHECK(td_ipc_connect(name) < 0);
+	CHECK_EQ(count_descriptors(), before);
 	end("s.ipc");
 }
