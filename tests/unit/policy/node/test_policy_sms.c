@@ -1,4 +1,4 @@
-/* What protected jobs leave for besteffort work beside them: SMs, and a duty that is divided. */
+/* Besteffort work beside protected jobs: the SMs that these leave, and a duty that is divided. */
 #include "unit/policy/nodes_world.h"
 
 #include "policy/node/plans.h"

@@ -268,7 +268,7 @@ TEST(the_longest_that_work_took_lately_is_what_it_may_take)
 	CHECK_EQ(td_lengths_expect(&lengths, td_window_hash(6)), 0);
 }
 
-/* Else one long piece would let idle time be saved up for ever. */
+/* Otherwise one long piece would let idle time be saved up for ever. */
 TEST(short_pieces_let_a_long_one_be_forgotten)
 {
 	struct td_budget budget = {0};
