@@ -99,8 +99,9 @@ def variables_that_a_command_would_inherit_are_quoted_too():
                           NVIDIA_GPU_MEMORY_LIMIT="50%%")
         assert done.returncode == 0 and not done.stderr, done
         for option, name in (("--class", "TANDEM_CLASS"), ("--weight", "TANDEM_WEIGHT"),
-                             ("--backend", "TANDEM_BACKEND")):
-            value = {"--class": "online", "--weight": "2", "--backend": "plain"}[option]
+                             ("--backend", "TANDEM_BACKEND"), ("--mem", "TANDEM_MEM")):
+            value = {"--class": "online", "--weight": "2", "--backend": "plain",
+                     "--mem": "8m"}[option]
             done = world.call(TANDEM, "run", option, value, "--", "sh", "-c", f"echo ${name}",
                               **{name: "zz"})
             assert done.returncode == 0 and done.stdout.strip() == value, done

@@ -65,7 +65,8 @@ def files_are_what_they_say(folder):
     with open(f"{folder}/out/report.html") as f:
         page = f.read()
     assert (page.count("<svg") == 3 and page.count("<svg") == page.count("</svg>")
-            and "<script" not in page
+            and "<script" not in page and f"{DATA}/cluster.csv" in page
+            and f"{DATA}/jobs.csv" in page
             and "http" not in page)
     with open(f"{folder}/out/jobs-fifo.csv") as f:
         assert len(f.readlines()) == 13
@@ -236,6 +237,8 @@ def requests_are_read_and_what_they_ask_is_said(folder):
         assert (abs(float(rows[name]["input_tokens"])
                     - sum(int(r["input_tokens"]) for r in of) / len(of))
                 < 1e-6
+                and abs(float(rows[name]["output_tokens"])
+                        - sum(int(r["output_tokens"]) for r in of) / len(of)) < 1e-6
                 and float(rows[name]["p99_s"]) >= 0.02
                 and name in done.stdout)
     with open(f"{folder}/load.csv") as f:

@@ -282,3 +282,14 @@ TEST(no_sequence_of_calls_exceeds_capacity)
 	CHECK(f.mem.total.evictions > 1000);
 	CHECK(!memcmp(&f.mem.total, &f.m, sizeof(f.m)));
 }
+
+TEST(managed_bytes_are_those_of_a_contexts_ranges)
+{
+	struct fixture f;
+
+	setup(&f);
+	CHECK_EQ(f.a.managed_bytes, PAGES * PAGE);
+	td_memory_range_remove(&f.mem, &f.ra);
+	CHECK_EQ(f.a.managed_bytes, 0);
+	CHECK_EQ(f.b.managed_bytes, PAGES * PAGE);
+}

@@ -52,6 +52,16 @@ static void next_ends(struct fixture *f, int i, uint64_t start_ns, uint64_t end_
 	CHECK(!f->op[i].context);
 }
 
+TEST(an_operation_without_length_ends_at_once)
+{
+	struct fixture f;
+
+	setup(&f);
+	begin_kernel(&f, &f.a, 0, 0);
+	CHECK_EQ(td_timeline_next_event(&f.tl), 1000);
+	next_ends(&f, 0, 1000, 1000);
+}
+
 TEST(an_operation_ends_after_its_length)
 {
 	struct fixture f;

@@ -248,6 +248,7 @@ static bool is_chosen_anew_in_a_child(void)
 	if (!open_device("/dev/gdrdrv"))
 		return false;
 	td_choose_look();
+	td_choose_before_fork();
 	td_choose_forked();
 	if (!chosen(TD_BACKEND_PLAIN, 0, ""))
 		return false;
