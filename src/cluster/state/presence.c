@@ -40,6 +40,8 @@ int td_presence_turn(struct td_presence *presence, uint64_t now_ns)
 		note_life(presence, now_ns);
 	else if (r == TD_STATE_NO_LEASE)
 		forget(presence);
+	else
+		presence->keep_ns = now_ns + TD_NS_PER_S;
 	return r;
 }
 

@@ -136,6 +136,7 @@ TEST(a_state_that_is_away_for_less_than_the_lease_takes_nothing)
 	CHECK_EQ(td_presence_turn(&presence, now_ns), TD_STATE_AWAY);
 	CHECK_EQ(put(&presence, "2"), TD_STATE_AWAY);
 	td_memory_cut(state, false);
+	let_pass(S);
 	CHECK_EQ(td_presence_turn(&presence, now_ns), 0);
 	let_pass(9 * S);
 	CHECK_STR(look(), "+a=1 ");

@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+"""tandem-agent between a daemon on the software GPU and a real etcd. TAP.
+usage: agent.py BUILD [CASE]..."""
+import base64
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from world import BUILD, SOFTGPU, TANDEM, TRAIN, Skip, World, run_cases, until  # noqa: E402
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+AGENT = f"{BUILD}/src/cluster/agent/tandem-agent"
+PREFIX = "/tandem/v1/"
+LONG = ["--size", "8m", "--gpu", "10ms", "--cpu", "5ms", "--steps", "100000"]
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def encode(text):
+    return base64.b64encode(text.encode()).decode()
+
+
+def find_etcd():
+    found = shutil.which("etcd") or f"{ROOT}/build-etcd/usr/bin/etcd"
+    if not os.path.exists(found):
+        raise Skip("etcd is not here: scripts/test fetches Debian's")
+    return found
+
+
+class Etcd:
+    """An etcd in a folder of its own."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.url = f"http://127.0.0.1:{free_port()}"
+        self.peer = f"http://127.0.0.1:{free_port()}"
+        self.start()
+
+    def start(self):
+        with open(f"{self.folder}/etcd.log", "a") as log:
+            self.process = subprocess.Popen(
+                [find_etcd(), "--data-dir", f"{self.folder}/etcd", "--name", "a",
+                 "--listen-client-urls", self.url, "--advertise-client-urls", self.url,
+                 "--listen-peer-urls", self.peer, "--initial-advertise-peer-urls", self.peer,
+                 "--initial-cluster", f"a={self.peer}", "--unsafe-no-fsync"],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        until(self.answers, "etcd answers")
+
+    def answers(self):
+        try:
+            return self.call("kv/range", key=encode("x")) is not None
+        except OSError:
+            return False
+
+    def call(self, path, **body):
+        request = urllib.request.Request(f"{self.url}/v3/{path}", json.dumps(body).encode())
+        with urllib.request.urlopen(request, timeout=5) as answer:
+            return json.load(answer)
+
+    def put(self, key, value):
+        self.call("kv/put", key=encode(PREFIX + key), value=encode(json.dumps(value)))
+
+    def get(self, key):
+        rows = self.call("kv/range", key=encode(PREFIX + key)).get("kvs", [])
+        return json.loads(base64.b64decode(rows[0]["value"])) if rows else None
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+class Node(World):
+    def __enter__(self):
+        if not os.path.exists(AGENT):
+            raise Skip("tandem-agent was not built: libcurl or jansson is missing")
+        find_etcd()
+        super().__enter__()
+        self.agents, self.etcd = [], None
+        try:
+            self.etcd = Etcd(self.directory)
+            assert not self.call(SOFTGPU, "run", "--", TANDEM, "run", "--", "true").returncode
+            self.start_agent()
+        except BaseException as problem:
+            self.__exit__(type(problem))
+            raise
+        return self
+
+    def start_agent(self):
+        with open(f"{self.directory}/agent.log", "a") as log:
+            agent = subprocess.Popen(
+                [AGENT, "--name", "node1", "--etcd", self.etcd.url, "--lease", "3s",
+                 "--assign", f"{self.directory}/assign"], env=self.environment,
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        self.agents.append(agent)
+        return agent
+
+    def log(self):
+        with open(f"{self.directory}/agent.log") as f:
+            return f.read()
+
+    def record(self):
+        return self.etcd.get("node/node1")
+
+    def has(self, condition, what):
+        until(lambda: (self.record() is not None) and condition(self.record()), what)
+
+    def __exit__(self, kind, *rest):
+        if kind and self.agents:
+            print("# " + self.log().replace("\n", "\n# "))
+        for agent in self.agents:
+            agent.kill()
+            agent.wait()
+        if self.etcd:
+            self.etcd.kill()
+        super().__exit__(kind, *rest)
+
+
+# -- cases --
+
+def a_node_appears_with_its_gpus_and_what_runs():
+    with Node("--gpus", "2") as world:
+        world.has(lambda r: r["answers"] and len(r["gpus"]) == 2, "two GPUs")
+        idle = world.record()
+        assert all(gpu["accepts"] and gpu["uuid"].startswith("GPU-") for gpu in idle["gpus"]), idle
+        train = world.start(TRAIN, *LONG, wrap="auto")
+        world.has(lambda r: r["jobs"], "a job")
+        record = world.record()
+        job = record["jobs"][0]
+        assert job["class"] == "besteffort" and job["demanded_bytes"] > 0, record
+        assert "train" not in json.dumps(record), record
+        world.has(lambda r: r["gpus"][job["gpu"]]["room_bytes"]
+                  < idle["gpus"][job["gpu"]]["room_bytes"], "less room")
+        world.has(lambda r: r["gpus"][job["gpu"]].get("load_ppm", 0) > 0, "load")
+        train.kill()
+        train.wait()
+        world.has(lambda r: not r["jobs"], "no job")
+
+
+def a_node_whose_agent_is_killed_is_gone_with_its_lease_and_comes_back():
+    with Node() as world:
+        world.has(lambda r: r["answers"], "a record")
+        agent = world.agents[0]
+        agent.kill()
+        agent.wait()
+        until(lambda: world.record() is None, "the lease ends")
+        world.start_agent()
+        world.has(lambda r: r["answers"], "a record again")
+        world.agents[-1].send_signal(signal.SIGTERM)
+        assert world.agents[-1].wait(10) == 0
+        assert world.record() is None, "an agent that ends takes its record with it"
+
+
+def a_node_whose_daemon_ends_accepts_nothing():
+    with Node() as world:
+        world.has(lambda r: r["answers"], "a record")
+        world.call(TANDEM, "stop", "--force")
+        world.has(lambda r: not r["answers"], "the daemon is away")
+        assert not any(gpu["accepts"] for gpu in world.record()["gpus"])
+        assert not world.call(SOFTGPU, "run", "--", TANDEM, "run", "--", "true").returncode
+        world.has(lambda r: r["answers"] and r["gpus"][0]["accepts"], "it is back")
+
+
+def an_etcd_that_is_killed_and_comes_back_has_the_node_again():
+    with Node() as world:
+        world.has(lambda r: r["answers"], "a record")
+        world.etcd.put("assign/17", {"places": [{"node": "node1", "gpu": 0}]})
+        until(lambda: os.path.exists(f"{world.directory}/assign/17"), "an assignment")
+        for _ in range(3):
+            world.etcd.kill()
+            time.sleep(0.5)
+            world.etcd.start()
+        world.etcd.put("assign/18", {"places": [{"node": "node1", "gpu": 0}]})
+        until(lambda: os.path.exists(f"{world.directory}/assign/18"), "an assignment")
+        assert os.path.exists(f"{world.directory}/assign/17")
+        world.has(lambda r: r["answers"], "the record")
+        assert world.agents[0].poll() is None
+
+
+def a_second_agent_of_the_name_waits():
+    with Node() as world:
+        world.has(lambda r: r["answers"], "a record")
+        second = world.start_agent()
+        until(lambda: "another agent has this name" in world.log(), "it says so")
+        world.agents[0].send_signal(signal.SIGTERM)
+        world.agents[0].wait()
+        world.has(lambda r: r["answers"], "the second one's record")
+        assert second.poll() is None
+
+
+def a_record_is_printed_without_etcd():
+    with Node() as world:
+        said = world.call(AGENT, "--name", "n2", "--print")
+        record = json.loads(said.stdout)
+        assert record["node"] == "n2" and record["gpus"], record
+        world.call(TANDEM, "stop", "--force")
+        said = world.call(AGENT, "--name", "n2", "--print")
+        assert said.returncode == 1 and "no daemon answers" in said.stderr, said
+
+
+run_cases([
+    a_node_appears_with_its_gpus_and_what_runs,
+    a_node_whose_agent_is_killed_is_gone_with_its_lease_and_comes_back,
+    a_node_whose_daemon_ends_accepts_nothing,
+    an_etcd_that_is_killed_and_comes_back_has_the_node_again,
+    a_second_agent_of_the_name_waits,
+    a_record_is_printed_without_etcd,
+], at_once=2)
