@@ -52,7 +52,7 @@ void td_agent_deinit(struct td_agent *agent)
 	td_assign_deinit(&agent->assign);
 }
 
-/* What is known of the node now. */
+/* Brings agent->now up to date. */
 static void look(struct td_agent *agent, bool is_new, uint64_t now_ns)
 {
 	uint32_t load_ppm[TD_RECORD_GPUS];
