@@ -155,6 +155,17 @@ def as_kept(sim, name, data):
         + "\n".join(different[:10]))
 
 
+def without_data(sim):
+    with tempfile.TemporaryDirectory(prefix="tandem-sim-none-") as nothing:
+        for name in EXPERIMENTS:
+            done = subprocess.run([sim, "experiment", name, "--quick", "--data", nothing],
+                                  capture_output=True, text=True, timeout=900)
+            assert (name in ("nvshare-table2", "dcuda-memory")
+                    or "built without" in done.stderr
+                    or done.returncode == 2 and nothing in done.stderr
+                    and "No such file" in done.stderr), (name, done)
+
+
 def main():
     sim, chosen = os.path.abspath(sys.argv[1]), sys.argv[2:]
     with tempfile.TemporaryDirectory(prefix="tandem-sim-data-") as data:
@@ -163,14 +174,16 @@ def main():
             with open(ROWS, "w") as f:
                 f.writelines(row + "\n" for name in EXPERIMENTS for row in rows_of(sim, name, data))
             return
-        print(f"1..{len(EXPERIMENTS)}")
-        for number, name in enumerate(EXPERIMENTS, 1):
-            case = "the_rows_of_" + name.replace("-", "_") + "_are_as_kept"
+        cases = {f"the_rows_of_{name.replace('-', '_')}_are_as_kept":
+                 lambda name=name: as_kept(sim, name, data) for name in EXPERIMENTS}
+        cases["a_file_that_is_missing_is_named"] = lambda: without_data(sim)
+        print(f"1..{len(cases)}")
+        for number, (case, run) in enumerate(cases.items(), 1):
             if chosen and case not in chosen:
                 print(f"ok {number} - {case} # SKIP not chosen", flush=True)
                 continue
             try:
-                as_kept(sim, name, data)
+                run()
                 print(f"ok {number} - {case}", flush=True)
             except Skip as why:
                 print(f"ok {number} - {case} # SKIP {why}", flush=True)

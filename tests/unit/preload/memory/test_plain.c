@@ -44,3 +44,18 @@ TEST(what_is_freed_counts_until_the_driver_has_it)
 	CHECK_EQ(stats.resident_bytes, 0);
 	CHECK_EQ(td_backend_plain.free(address), TD_BACKEND_NOT_MINE);
 }
+
+/* The addresses are the parent's, and the child has none of its memory. */
+TEST(the_child_of_a_fork_has_nothing)
+{
+	struct td_memory_stats stats;
+	uint64_t address;
+
+	td_real.cuMemAlloc_v2 = give;
+	td_real.cuMemFree_v2 = take_back;
+	CHECK_EQ(td_backend_plain.alloc(0, BYTES, &address), CUDA_SUCCESS);
+	td_backend_plain.forked();
+	td_backend_plain.stats(0, &stats);
+	CHECK_EQ(stats.demanded_bytes, 0);
+	CHECK_EQ(td_backend_plain.free(address), TD_BACKEND_NOT_MINE);
+}
