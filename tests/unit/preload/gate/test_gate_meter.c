@@ -408,6 +408,21 @@ TEST(under_a_duty_the_activity_of_what_is_paid_is_told)
 	td_gate_write(0);
 }
 
+/* Its share stays on the page after its bit has gone from the word. */
+TEST(a_duty_that_is_over_keeps_nothing_from_being_measured)
+{
+	begin();
+	atomic_store(&td_gate.page.duty_ppm, 500000);
+	meter(TD_WORD_WINDOW, TD_WINDOW_METER);
+	gpu.done_ns = UINT64_MAX;
+	for (unsigned i = 0; i < 50; i++)
+		launch(0, SMS / 2, 1024, 1000);
+	settle();
+	CHECK(gpu.records > 0);
+	CHECK(atomic_load(&td_meter.page.used_ns[0]) > 0);
+	td_gate_write(0);
+}
+
 static void *launch_a_little(void *arg)
 {
 	(void)arg;
