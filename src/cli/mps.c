@@ -172,6 +172,11 @@ static void set_share(uint32_t sm_share_ppm)
 	setenv(SHARE, percent, 0);
 }
 
+static bool is_one(const char *count)
+{
+	return count && !strcmp(count, "1");
+}
+
 void td_cli_set_mps(void)
 {
 	char uuid[TD_UUID_TEXT], why[320];
@@ -181,6 +186,9 @@ void td_cli_set_mps(void)
 	if (getenv(PIPE) || !has_daemon() || !is_wanted() || !list_started(&gpus) || !gpus.count)
 		return;
 	i = find_only(&gpus);
+	/* The daemon chooses its one GPU later, and libtandem.so sets the variables then. */
+	if (i < 0 && is_one(getenv("TANDEM_GPU_COUNT")))
+		return;
 	if (i < 0) {
 		complain("each GPU has a control daemon of its own, and the program may see "
 			 "several: name one by --gpu");

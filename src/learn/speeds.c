@@ -22,7 +22,7 @@ struct rows {
 	double *learnt_x, *learnt_y;
 };
 
-static struct td_muxflow_profile profile_of(const struct td_program *p)
+struct td_muxflow_profile td_speeds_profile(const struct td_program *p)
 {
 	double rate = p->steps_per_s > 0 ? p->steps_per_s : p->launches_per_s;
 
@@ -37,7 +37,8 @@ static struct td_muxflow_profile profile_of(const struct td_program *p)
 static void write_inputs(const struct td_program *online, const struct td_program *offline,
 	double sm_share, double inputs[TD_MUXFLOW_INPUTS])
 {
-	const struct td_muxflow_profile on = profile_of(online), off = profile_of(offline);
+	const struct td_muxflow_profile on = td_speeds_profile(online),
+					off = td_speeds_profile(offline);
 
 	td_muxflow_inputs(&on, &off, (uint32_t)(fmin(fmax(sm_share, 0), 1) * PPM), inputs);
 }

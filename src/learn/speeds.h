@@ -13,6 +13,7 @@
 
 #include "learn/learn.h"
 #include "learn/store_programs.h"
+#include "policy/cluster/muxflow_cluster.h"
 
 struct td_err;
 
@@ -38,6 +39,9 @@ struct td_speeds_report {
 int td_speeds_learn(const struct td_program *programs, uint32_t program_count,
 	const struct td_pair *pairs, uint32_t pair_count, const struct td_learn_options *options,
 	struct td_model *ret_model, struct td_speeds_report *ret_report, struct td_err *err);
+
+/* Returns the figures of a program that the predictor takes. */
+struct td_muxflow_profile td_speeds_profile(const struct td_program *program);
 
 /* The predicted speed, from 0 to 1. The model has TD_MUXFLOW_INPUTS inputs. */
 double td_speeds_predict(const struct td_predictor *predictor, const struct td_program *online,

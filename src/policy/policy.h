@@ -92,6 +92,8 @@ enum td_mps {
 	TD_MPS_N,
 };
 
+struct td_predictor;
+
 struct td_gpu_view {
 	uint64_t capacity_bytes; /* device memory that all clients together may have */
 	/*
@@ -116,6 +118,11 @@ struct td_gpu_view {
 	/* The memory of the device, whatever others take there; 0: unknown. */
 	uint64_t total_bytes;
 	bool shut; /* no job may be moved to it */
+	/*
+	 * Predicts the speed of pairs of programs on its kind of GPU (cluster/muxflow_cluster.h);
+	 * GPUs of one kind have the same. NULL: unknown.
+	 */
+	const struct td_predictor *speeds;
 };
 
 /* Knowledge about a job before it runs; see profile.h. */
@@ -160,6 +167,11 @@ struct td_client_view {
 	uint64_t limit_bytes; /* the memory limit in force */
 	uint64_t held_ns;     /* total time with an open gate so far */
 
+	/*
+	 * A bit for each GPU on which its job may be started again, if somebody can do that and the
+	 * job uses only one; else 0. Shown to policies that exchange jobs.
+	 */
+	uint64_t restarts_on;
 	bool migrates; /* its program can be moved to another GPU, as the program says */
 	bool moves;    /* it is on its way to the GPU moves_to */
 	uint32_t moves_to;
@@ -270,10 +282,16 @@ struct td_grant {
  */
 struct td_action {
 	enum td_action_kind kind;
-	uint32_t client;         /* the client's id */
-	uint32_t gpu;            /* for MIGRATE: index in td_view.gpus */
-	uint64_t bytes;          /* for MAKE_ROOM */
-	enum td_move_reason why; /* for MIGRATE */
+	uint32_t client; /* the client's id */
+	/*
+	 * An index in td_view.gpus for MIGRATE, and for a RESTART whose `why` is TD_MOVE_PAIRED:
+	 * the job is started again on that GPU.
+	 */
+	uint32_t gpu;
+	uint64_t bytes; /* for MAKE_ROOM */
+	enum td_move_reason why;
+	/* For such a RESTART: the predicted speeds, of that alone. from_ppm 0: it waits now. */
+	uint32_t from_ppm, to_ppm;
 };
 
 #define TD_ACTION_MAX TD_CLIENT_MAX /* enough for every policy */
@@ -324,6 +342,8 @@ struct td_muxflow_options {
 	uint32_t clock_ppm; /* threshold T of the clock, relative to the highest clock */
 	/* Share of the memory for besteffort work beside an online job. */
 	uint32_t memory_ppm;
+	/* How often jobs may be exchanged between GPUs (0: never); what a restart costs them. */
+	uint64_t exchange_ns, exchange_cost_ns;
 };
 
 /* Options that policies read; the daemon's option table sets them live. */
@@ -348,6 +368,7 @@ struct td_policy {
 	const char *summary; /* one line for --help */
 	uint32_t needs;      /* TD_HAS bits: abilities without which it cannot decide */
 	bool by_class;       /* more protected classes go first */
+	bool exchanges;      /* it restarts jobs on other GPUs, by predicted speeds */
 	size_t state_bytes;  /* the caller provides this much, zeroed, aligned to 16 */
 	void (*step)(void *state, const struct td_policy_options *options,
 		const struct td_view *view, uint64_t now_ns, struct td_plan *plan);

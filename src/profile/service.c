@@ -4,15 +4,13 @@
 #include <endian.h>
 #include <errno.h>
 #include <math.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "profile/blob.h"
+#include "profile/read.h"
 
 #define MAGIC   0x7464007072660000ull
 #define VERSION 1u
@@ -183,47 +181,13 @@ int td_service_profile_from_bytes(
 	return r;
 }
 
-/* Reads a whole regular file. Its size is checked before memory is allocated. */
-static int read_all(int fd, char **ret_bytes, size_t *ret_size, struct td_err *err)
-{
-	struct stat st;
-	size_t size = 0;
-	char *bytes;
-
-	if (fstat(fd, &st) < 0)
-		return td_err_set(err, -errno, "%s", strerror(errno));
-	if (!S_ISREG(st.st_mode))
-		return td_err_set(err, -EINVAL, "it is not a regular file");
-	if (st.st_size > (off_t)TD_PROFILE_BYTES_MAX)
-		return td_err_set(err, -EFBIG, "it has more than %u bytes", TD_PROFILE_BYTES_MAX);
-	bytes = malloc((size_t)st.st_size + 1);
-	if (!bytes)
-		return td_err_set(err, -ENOMEM, "%s", strerror(ENOMEM));
-	while (size < (size_t)st.st_size) {
-		ssize_t n = read(fd, bytes + size, (size_t)st.st_size - size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		size += (size_t)n;
-	}
-	*ret_bytes = bytes;
-	*ret_size = size;
-	return 0;
-}
-
 int td_service_profile_load(
 	int folder_fd, const char *file, struct td_service_profile *ret_profile, struct td_err *err)
 {
-	int fd = openat(folder_fd, file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW), r;
 	char *bytes = NULL;
 	size_t size = 0;
+	int r = td_profile_read(folder_fd, file, &bytes, &size, err);
 
-	if (fd < 0)
-		return td_err_set(err, -errno, "%s", strerror(errno));
-	r = read_all(fd, &bytes, &size, err);
-	close(fd);
 	if (!r)
 		r = td_service_profile_from_bytes(bytes, size, ret_profile, err);
 	free(bytes);

@@ -31,12 +31,12 @@
 
 #include "policy/algo/fit/mudi_curve.h"
 #include "profile/model.h"
+#include "profile/read.h"
 
 struct td_err;
 
 /* The file of profile NAME is NAME with this suffix. */
 #define TD_PROFILE_SUFFIX    ".profile"
-#define TD_PROFILE_BYTES_MAX (8u << 20)
 #define TD_PROFILE_BATCH_MAX 65536u
 
 enum td_profile_model {

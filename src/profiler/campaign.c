@@ -36,7 +36,7 @@
 #define PERCENT     100.
 
 struct campaign {
-	const char *store_path;
+	const char *store_path, *profiles;
 	struct td_store *store;
 	struct td_plan plan;
 	unsigned percents[TD_PLAN_SHARES];
@@ -279,7 +279,7 @@ static int learn_all(struct td_store *store, struct td_err *err)
 static void help(void)
 {
 	puts("usage: tandem profile campaign [--plan FILE] [--shares LIST] [--seconds TIME] "
-	     "[--store FILE]\n\n"
+	     "[--profiles DIRECTORY] [--store FILE]\n\n"
 	     "Measures each program of a plan alone, then each best-effort one beside each online "
 	     "one, and\nlearns to predict such speeds: tandem predict. Pairs that are known are "
 	     "not measured again.\n\n"
@@ -289,6 +289,9 @@ static void help(void)
 	     "  --shares LIST    of the SMs, in percent, for best-effort programs (20,40,60); "
 	     "they need MPS\n"
 	     "  --seconds TIME   how long each is measured, 1s to 10m (10s)\n"
+	     "  --profiles DIRECTORY  write what was learnt there, for the option profiles of the "
+	     "daemon:\n"
+	     "                   the policy muxflow exchanges jobs between GPUs by it\n"
 	     "  --store FILE     the database (~/.local/share/tandem/profiles.db)");
 }
 
@@ -303,6 +306,7 @@ static int take_option(struct campaign *c, int option, struct td_err *err)
 		if (c->measure.span_ns < SPAN_MIN || c->measure.span_ns > SPAN_MAX)
 			return td_err_expected(err, -ERANGE, optarg, "1s to 10m");
 		return 0;
+	case 'o': c->profiles = optarg; return 0;
 	default: c->store_path = optarg; return 0;
 	}
 }
@@ -312,7 +316,8 @@ static int read_options(struct campaign *c, int argc, char **argv)
 {
 	static const struct option options[] = {{"plan", required_argument, NULL, 'p'},
 		{"shares", required_argument, NULL, 'H'}, {"seconds", required_argument, NULL, 's'},
-		{"store", required_argument, NULL, 'S'}, {"help", no_argument, NULL, 'h'}, {0}};
+		{"profiles", required_argument, NULL, 'o'}, {"store", required_argument, NULL, 'S'},
+		{"help", no_argument, NULL, 'h'}, {0}};
 	struct td_err err = {0};
 	int option;
 
@@ -352,6 +357,8 @@ int td_profiler_campaign(int argc, char **argv)
 	if (c.has_plan)
 		r = measure_all(&c, &err);
 	r = r ? r : learn_all(c.store, &err);
+	if (!r && c.profiles)
+		r = td_profiler_export_speeds(c.store, c.profiles, &err);
 	free(c.known);
 	td_store_close(c.store);
 	return r ? td_profiler_fail("campaign: %s", err.msg) : 0;

@@ -2,11 +2,13 @@
 #include "profiler/store.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "learn/store.h"
@@ -57,6 +59,31 @@ int td_profiler_store_error(int code, struct td_err *err)
 	case -EINVAL: return td_err_set(err, code, "the database has a row that is not valid");
 	default: return td_err_set(err, code, "the database: %s", strerror(-code));
 	}
+}
+
+int td_profiler_write(const char *path, const void *bytes, size_t size)
+{
+	char new[4096];
+	ssize_t n;
+	int fd, r = 0;
+
+	if (snprintf(new, sizeof(new), "%s.new", path) >= (int)sizeof(new))
+		return -ENAMETOOLONG;
+	(void)unlink(new);
+	fd = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return -errno;
+	for (size_t done = 0; !r && done < size; done += (size_t)n) {
+		n = write(fd, (const char *)bytes + done, size - done);
+		r = n < 0 ? -errno : 0;
+	}
+	if (close(fd) && !r)
+		r = -errno;
+	if (!r && rename(new, path))
+		r = -errno;
+	if (r)
+		(void)unlink(new);
+	return r;
 }
 
 int td_profiler_open(const char *path, struct td_store **ret_store, struct td_err *err)

@@ -1,6 +1,8 @@
 /* The database that tandem-profile keeps what it has measured in (learn/store_programs.h). */
 #pragma once
 
+#include <stddef.h>
+
 struct td_err;
 struct td_store;
 
@@ -12,3 +14,15 @@ int td_profiler_open(const char *path, struct td_store **ret_store, struct td_er
 
 /* A sentence for an error of the store. Returns code. */
 int td_profiler_store_error(int code, struct td_err *err);
+
+/*
+ * Writes a new file and renames it, so that the daemon never sees a half of it. Follows no link.
+ * Returns 0 or -errno.
+ */
+int td_profiler_write(const char *path, const void *bytes, size_t size);
+
+/*
+ * Writes the file of speeds (profile/speed_file.h) into the directory: the programs and the
+ * predictor of each kind of GPU that has both. Returns 0, or -errno with a sentence.
+ */
+int td_profiler_export_speeds(struct td_store *store, const char *directory, struct td_err *err);

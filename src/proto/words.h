@@ -133,6 +133,7 @@ enum td_move_reason {
 	TD_MOVE_BY_HAND,
 	TD_MOVE_OVERLOAD, /* the GPU's jobs demand more of it than it has */
 	TD_MOVE_COMPACT,  /* its GPU shall become idle */
+	TD_MOVE_PAIRED,   /* besteffort jobs are faster beside other services */
 	TD_MOVE_REASON_N,
 };
 

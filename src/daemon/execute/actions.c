@@ -11,6 +11,7 @@
 #include "daemon/model/job.h"
 #include "daemon/model/node.h"
 #include "daemon/node/abilities.h"
+#include "daemon/node/gpus.h"
 #include "proto/orders.h"
 #include "proto/proto.h"
 
@@ -433,11 +434,20 @@ static void plan_one(struct td_node *node, const struct td_action *action, uint6
 	struct td_migration to = {.why = action->why};
 	struct td_act *act;
 
+	bool pairs = action->kind == TD_ACTION_RESTART && action->why == TD_MOVE_PAIRED;
+
 	if (!client || action->kind >= TD_ACTION_N ||
-		(action->kind == TD_ACTION_MIGRATE && action->gpu >= node->gpu_count))
+		((action->kind == TD_ACTION_MIGRATE || pairs) && action->gpu >= node->gpu_count))
 		return;
 	if (action->kind == TD_ACTION_MIGRATE)
 		memcpy(to.gpu, node->gpus[action->gpu].uuid, sizeof(to.gpu));
+	if (pairs) {
+		to.bound = (struct td_bound){.is_set = true,
+			.from = td_gpu_number(node, client->gpu),
+			.from_ppm = action->from_ppm,
+			.to_ppm = action->to_ppm};
+		memcpy(to.bound.gpu, node->gpus[action->gpu].uuid, sizeof(to.bound.gpu));
+	}
 	act = ask_at(node, action->kind,
 		is_of_client(action->kind) ? client->id : client->process->job->group,
 		client->process, &to, false, now_ns);

@@ -10,7 +10,9 @@
 #include "daemon/execute/actions.h"
 #include "daemon/model/job.h"
 #include "daemon/model/node.h"
+#include "daemon/node/gpus.h"
 #include "daemon/node/hangs.h"
+#include "daemon/node/pairing.h"
 #include "proto/orders.h"
 #include "proto/proto.h"
 
@@ -50,6 +52,9 @@ static const char *reason_of(
 {
 	if (act->by_hand)
 		snprintf(buf, len, "asked for by hand");
+	else if (act->migration.bound.is_set)
+		snprintf(buf, len, "it goes to GPU %u, planned by policy %s",
+			td_gpu_number_of(node, act->migration.bound.gpu), node->policy->name);
 	else
 		snprintf(buf, len, "planned by policy %s", node->policy->name);
 	return buf;
@@ -260,8 +265,13 @@ static void order(struct td_node *node, struct td_act *act, const struct td_supe
 static void pass_by(struct td_node *node, struct td_act *act, enum td_action_state state,
 	const char *why, uint64_t now_ns)
 {
+	struct td_supervisor *supervisor =
+		td_supervisors_at(node, act->uid, act->job, act->ending.pid);
+
 	act->ending.order = TD_ORDER_NONE;
 	act->ending.supervisor = NULL;
+	if (supervisor)
+		td_pairing_bind(supervisor, NULL);
 	if (act->kind != TD_ACTION_EVICT)
 		td_act_enter(node, act, state, why, now_ns);
 }
@@ -381,12 +391,33 @@ static bool settle(struct td_node *node, struct td_act *act, uint64_t now_ns)
 	return true;
 }
 
+/* Returns what an exchange of the job is for, as a part of a sentence; NULL for other acts. */
+static const char *goal_of(
+	const struct td_node *node, const struct td_act *act, char *buf, size_t len)
+{
+	const struct td_bound *bound = &act->migration.bound;
+	char before[32];
+
+	if (!bound->is_set)
+		return NULL;
+	if (bound->from_ppm)
+		snprintf(before, sizeof(before), "runs at %u%%", (bound->from_ppm + 5000) / 10000);
+	else
+		snprintf(before, sizeof(before), "waits");
+	snprintf(buf, len,
+		"from GPU %u, where it %s, to GPU %u, where it is to run at %u%% of its speed "
+		"alone",
+		bound->from, before, td_gpu_number_of(node, bound->gpu),
+		(bound->to_ppm + 5000) / 10000);
+	return buf;
+}
+
 void td_ending_begin(struct td_node *node, struct td_act *act, uint64_t now_ns)
 {
-	const struct td_supervisor *supervisor = td_supervisors_named(node, act->uid, act->job);
+	struct td_supervisor *supervisor = td_supervisors_named(node, act->uid, act->job);
 	struct td_ending *e = &act->ending;
 	struct td_job *job = NULL;
-	char buf[sizeof(act->reason)];
+	char buf[sizeof(act->reason)], goal[sizeof(act->reason)];
 	const char *why;
 	struct td_list *it;
 
@@ -403,8 +434,9 @@ void td_ending_begin(struct td_node *node, struct td_act *act, uint64_t now_ns)
 	set_deadlines(e, node->options.evict_deadline_ns, now_ns);
 	if (act->kind == TD_ACTION_START_SHADOW)
 		e->end_ns = now_ns + SHADOW_NS;
-	td_act_enter(node, act, TD_ACTION_ASKED, NULL, now_ns);
+	td_act_enter(node, act, TD_ACTION_ASKED, goal_of(node, act, goal, sizeof(goal)), now_ns);
 	if (supervisor) {
+		td_pairing_bind(supervisor, &act->migration.bound);
 		e->epoch = supervisor->epoch;
 		order(node, act, supervisor, now_ns);
 	} else {

@@ -21,6 +21,7 @@
 #include "daemon/node/abilities.h"
 #include "daemon/node/gpus.h"
 #include "daemon/node/metering.h"
+#include "daemon/node/pairing.h"
 #include "daemon/node/stopped.h"
 #include "daemon/node/tenant.h"
 #include "proto/words.h"
@@ -146,6 +147,7 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 	node->shown_count = n;
 	td_show_activity(node);
 	td_view_unite_classes(node->views, n);
+	td_pairing_show(node);
 	*view = (struct td_view){
 		node->gpu_views, node->views, node->gpu_count, n, node->options.has};
 }

@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/model/supervisors.h"
 #include "proto/words.h"
 
 struct td_act;
@@ -46,6 +47,7 @@ struct td_migration {
 	/* These belong to parking.c. undoes: another helper undoes what the first may have done. */
 	bool by_driver, undoes;
 	uint64_t began_ns; /* when the helper began */
+	struct td_bound bound; /* for a RESTART that exchanges the job */
 };
 
 /*

@@ -156,6 +156,21 @@ CONDITION(cannot_move)
 	       !td_list_empty(&f->process->clients);
 }
 
+CONDITION(exchanged)
+{
+	return f->exchanged_to_ppm && f->exchanged_from_ppm;
+}
+
+CONDITION(exchanged_from_queue)
+{
+	return f->exchanged_to_ppm && !f->exchanged_from_ppm;
+}
+
+CONDITION(not_exchanged)
+{
+	return *f->unexchanged;
+}
+
 CONDITION(others_wait)
 {
 	return f->process->phase == TD_PHASE_OPEN && !f->process->job->settings.paused &&

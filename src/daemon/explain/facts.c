@@ -11,6 +11,7 @@
 #include "daemon/model/node.h"
 #include "daemon/node/gpus.h"
 #include "daemon/node/shares.h"
+#include "daemon/node/pairing.h"
 #include "daemon/node/stopped.h"
 #include "proto/unmovable.h"
 #include "proto/words.h"
@@ -254,6 +255,7 @@ static void add_moves(struct td_facts *f, uint64_t now_ns)
 		[TD_MOVE_BY_HAND] = "by tandem migrate",
 		[TD_MOVE_OVERLOAD] = "because the jobs there demanded more than the GPU has",
 		[TD_MOVE_COMPACT] = "so that the GPU can be idle",
+		[TD_MOVE_PAIRED] = "so that besteffort jobs are faster together",
 	};
 	const struct td_process *process = f->process;
 
@@ -267,6 +269,21 @@ static void add_moves(struct td_facts *f, uint64_t now_ns)
 		f->unmovable = td_unmovable_words(TD_UNMOVABLE(LIBRARY));
 	else if (process->unmovable)
 		f->unmovable = td_unmovable_words(process->unmovable);
+}
+
+static void add_exchange(struct td_facts *f, uint64_t now_ns)
+{
+	const struct td_job *job = f->process->job;
+	const char *obstacle = td_pairing_obstacle(f->node, f->process);
+
+	if (obstacle)
+		f->unexchanged = obstacle;
+	if (!job->exchanged.is_set)
+		return;
+	f->exchanged_ago_ns = now_ns - job->exchanged_ns;
+	f->exchanged_from = job->exchanged.from;
+	f->exchanged_from_ppm = job->exchanged.from_ppm;
+	f->exchanged_to_ppm = job->exchanged.to_ppm;
 }
 
 static void add_actions(struct td_facts *f, uint64_t now_ns)
@@ -316,6 +333,7 @@ void td_facts_of_process(struct td_facts *ret, const struct td_node *node,
 	add_shares(f);
 	add_actions(f, now_ns);
 	add_moves(f, now_ns);
+	add_exchange(f, now_ns);
 	add_others(f, reader, now_ns);
 	add_turn(f, reader);
 }

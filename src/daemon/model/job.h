@@ -12,6 +12,7 @@
 #include "base/list.h"
 #include "base/parse.h"
 #include "daemon/model/sharing/account.h"
+#include "daemon/model/supervisors.h"
 #include "proto/words.h"
 
 struct td_err;
@@ -61,6 +62,9 @@ struct td_job {
 	 */
 	uint8_t placed[TD_GPU_MAX][16];
 	uint32_t placed_count;
+	/* The exchange that brought it there, if it was one (node/pairing.h), and when. */
+	struct td_bound exchanged;
+	uint64_t exchanged_ns;
 	bool changed;   /* its settings changed, so its processes must be told */
 	bool held_back; /* paused by the policy: no plan opens its gate */
 	bool leaves;    /* it is to end, and its gate is closed for that (endings.c) */

@@ -85,6 +85,8 @@ struct td_mps_seen {
 	/* the start of the control daemon or of the server, whichever is later */
 	uint64_t started_ns;
 	pid_t server; /* the server's process id; 0: unknown */
+	/* the directory that programs use it by, while `state` is ON; valid until the next step */
+	const char *directory;
 };
 
 struct td_node_io {
@@ -250,6 +252,9 @@ struct td_client {
 	bool mps;                    /* it shares the GPU by MPS, as it reports */
 	/* what is known of it in advance, shown to policies (show.c) */
 	struct td_profile profile;
+	/* its program's dry run on this kind of GPU, as of the file td_profiles.speeds_read */
+	const struct td_muxflow_profile *alone;
+	uint32_t alone_of;
 	/* all its memory is on the device, as it reports for this GRANT */
 	bool ready;
 	/* its gate opened with all memory on the device, and none has left since */

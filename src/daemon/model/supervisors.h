@@ -15,6 +15,14 @@ struct td_job;
 struct td_msg_supervise;
 struct td_node;
 
+/* The GPU on which a job is to be started next, since the policy exchanges it (node/pairing.h). */
+struct td_bound {
+	bool is_set;
+	uint8_t gpu[16];
+	uint32_t from;             /* the number of the GPU that it leaves */
+	uint32_t from_ppm, to_ppm; /* predicted speeds, of that alone; from_ppm 0: it waited */
+};
+
 struct td_supervisor {
 	struct td_list of_node;
 	void *peer;
@@ -26,6 +34,7 @@ struct td_supervisor {
 	uint32_t child; /* the pid of its command, as it reports; 0: none runs now */
 	uint32_t epoch; /* how often it has started the command */
 	uint32_t can;   /* TD_SUPERVISOR_* */
+	struct td_bound bound;
 };
 
 /*

@@ -154,6 +154,10 @@ struct td_process *td_node_hello(struct td_node *node, void *peer, pid_t pid, ui
 	if (!process)
 		return NULL;
 	td_host_init(&process->host);
+	if (node->policy->exchanges) {
+		node->event_ns = now_ns;
+		td_profiles_look_speeds(&node->profiles);
+	}
 	process->job = td_job_join(node, uid, hello, now_ns);
 	if (!process->job) {
 		free(process);
@@ -576,12 +580,16 @@ static int service(struct td_node *node, struct td_process *process,
 	const struct td_msg_service *msg, uint64_t now_ns)
 {
 	int r = td_service_declare(&process->service, msg, process->service_page);
+	struct td_list *it;
 
 	if (r || !process->service)
 		return r;
 	node->event_ns = now_ns;
 	td_profiles_drop(process->service->profile);
 	process->service->profile = td_profiles_take(&node->profiles, process->service->name);
+	/* The service's name may be that of a program whose speeds are known. */
+	td_list_for_each (it, &process->clients)
+		td_container_of(it, struct td_client, of_process)->alone_of = 0;
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "daemon/model/job.h"
 #include "daemon/model/node.h"
 #include "daemon/node/gpus.h"
+#include "daemon/node/pairing.h"
 #include "policy/algo/control/balance.h"
 
 /* A candidate GPU as td_balance_start() sees it. */
@@ -194,14 +195,37 @@ static uint64_t choose(struct td_node *node, const struct td_process *process, u
 	return chosen;
 }
 
+/* Places the job where an exchange sends it. */
+static void place_bound(struct td_node *node, const struct td_process *process,
+	const struct td_bound *bound, uint64_t now_ns)
+{
+	struct td_job *job = process->job;
+	char detail[64];
+
+	memcpy(job->placed[job->placed_count++], bound->gpu, 16);
+	job->exchanged = *bound;
+	job->exchanged.is_set = true;
+	job->exchanged_ns = now_ns;
+	snprintf(detail, sizeof(detail), "exchanged from GPU %u, by policy %s", bound->from,
+		node->policy->name);
+	td_node_gpu_event(
+		node, TD_EVENT_PLACED, process, td_gpu_number_of(node, bound->gpu), now_ns, detail);
+}
+
 /* Places the job on the chosen GPUs, in the order of the candidates, which is the user's. */
 static void place_job(
 	struct td_node *node, struct td_process *process, uint32_t wanted, uint64_t now_ns)
 {
+	const struct td_bound *bound = wanted == 1 ? td_pairing_take(node, process) : NULL;
 	struct td_job *job = process->job;
-	uint64_t chosen = choose(node, process, wanted);
+	uint64_t chosen;
 	char detail[64];
 
+	if (bound) {
+		place_bound(node, process, bound, now_ns);
+		return;
+	}
+	chosen = choose(node, process, wanted);
 	for (uint32_t i = 0; i < process->candidate_count; i++) {
 		if (!(chosen >> i & 1))
 			continue;
@@ -213,6 +237,23 @@ static void place_job(
 		td_node_gpu_event(node, TD_EVENT_PLACED, process,
 			td_gpu_number_of(node, process->candidates[i]), now_ns, detail);
 	}
+}
+
+/*
+ * Tells a program with one GPU how to use MPS there. `tandem run` tells it to the others: it knows
+ * their GPU before they start.
+ */
+static void add_mps(
+	const struct td_node *node, const struct td_job *job, struct td_msg_placed *placed)
+{
+	uint32_t index = index_of(node, job->placed[0]);
+	struct td_mps_seen seen;
+
+	if (!node->io.mps || !node->io.mps(node->io.arg, job->placed[0], &seen) || !seen.directory)
+		return;
+	snprintf(placed->mps, sizeof(placed->mps), "%s", seen.directory);
+	if (index < TD_GPU_MAX && job->settings.class == TD_CLASS_BESTEFFORT)
+		placed->sm_share_ppm = node->verdicts[index].sm_share_ppm;
 }
 
 int td_node_place(struct td_node *node, struct td_process *process, const struct td_msg_place *msg,
@@ -233,6 +274,8 @@ int td_node_place(struct td_node *node, struct td_process *process, const struct
 	for (uint32_t i = 0; i < job->placed_count; i++) {
 		struct td_msg answer = {.type = TD_MSG_TYPE_placed};
 
+		if (job->placed_count == 1)
+			add_mps(node, job, &answer.placed);
 		answer.placed.index = i;
 		answer.placed.count = job->placed_count;
 		memcpy(answer.placed.gpu, job->placed[i], 16);

@@ -18,9 +18,13 @@
 
 #include "policy/algo/fit/mudi_curve.h"
 
+struct td_muxflow_profile;
+
 struct td_profile {
 	uint64_t alone_step_ns; /* step time without other jobs and with all memory; 0: unknown */
 	const struct td_mudi_service *service; /* a service's latency curves; NULL: unknown */
 	/* Counts of the layers of a training job's network, as in mudi_curve.h. */
 	double layers[TD_MUDI_LAYERS];
+	/* Its figures of a run alone on such a GPU (cluster/muxflow_cluster.h); NULL: unknown. */
+	const struct td_muxflow_profile *alone;
 };

@@ -9,6 +9,8 @@
  *     workloads leave (sms.h)
  *   a GPU whose health has failed: its MPS server is reset, offline work is evicted, and the rest
  *     is restarted where somebody can do that, online jobs first
+ *   every muxflow.exchange: besteffort jobs are restarted on GPUs where they are faster together
+ *     (cluster/exchange.h)
  *
  * A GPU without an online job has nothing to protect: its offline work has no bound. While the
  * figures are not known offline work stands still, but is not evicted: a GPU that cannot be watched
@@ -20,8 +22,10 @@
  * offline client per GPU, and it has a duty, a quota and an SM share; on an evicting GPU no offline
  * client is open and each is named in an EVICT; nobody is evicted for want of figures.
  */
+#include "policy/cluster/exchange.h"
 #include "policy/node/admit.h"
 #include "policy/node/plans.h"
+#include "policy/node/profile.h"
 #include "policy/node/share.h"
 #include "policy/node/sms.h"
 #include "policy/system/muxflow.h"
@@ -48,11 +52,14 @@ struct muxflow {
 	struct gain gains[TD_GPU_MAX];
 	struct td_muxflow_gpu gpus[TD_GPU_MAX];
 	struct td_health health[TD_GPU_MAX];
+	struct td_exchange exchange;
 };
 
 /* The jobs on one GPU, gathered at each step. */
 struct present {
 	bool online, offline;
+	uint32_t online_count;
+	const struct td_muxflow_profile *profile; /* of the last online client; NULL: not known */
 	uint32_t offline_ppm; /* SM activity of the offline work; 0: not known */
 	uint32_t left_ppm;    /* SMs for offline work; 0: no bound */
 	struct td_muxflow_params params;
@@ -76,6 +83,8 @@ static struct present find_present(const struct td_view *view, uint32_t gpu)
 			continue;
 		}
 		present.online = true;
+		present.online_count++;
+		present.profile = client->profile ? client->profile->alone : NULL;
 	}
 	present.left_ppm = td_sms_left_ppm(view, gpu, TD_CLASS_GUARANTEED);
 	present.offline_ppm = offline < TD_PPM ? (uint32_t)offline : TD_PPM;
@@ -95,6 +104,8 @@ static const struct td_muxflow_options defaults = {
 	.load_ppm = 900000,
 	.clock_ppm = 632000,
 	.memory_ppm = 400000,
+	.exchange_ns = 900000000000,
+	.exchange_cost_ns = 60000000000,
 };
 
 static struct td_sysmonitor_limits limits_of(const struct td_monitor_level *level, uint32_t max_mhz)
@@ -214,6 +225,13 @@ static uint32_t places_of(const struct td_view *view, uint32_t gpu, const struct
 	return present->output.accepts || is_running(view, gpu);
 }
 
+/* Returns the memory that offline work may have on the GPU. */
+static uint64_t quota_of(const struct td_gpu_view *gpu, const struct present *present)
+{
+	return present->online ? gpu->capacity_bytes / TD_PPM * present->params.memory_quota_ppm
+			       : gpu->capacity_bytes;
+}
+
 static void grant_offline(
 	const struct td_gpu_view *gpu, const struct present *present, struct td_grant *grant)
 {
@@ -223,7 +241,7 @@ static void grant_offline(
 		return;
 	grant->duty_ppm = duty_ppm ? duty_ppm : 1;
 	grant->sm_share_ppm = present->left_ppm;
-	grant->limit_bytes = gpu->capacity_bytes / TD_PPM * present->params.memory_quota_ppm;
+	grant->limit_bytes = quota_of(gpu, present);
 }
 
 /* Adds the actions: evictions first, since they make room; then restarts, online jobs first. */
@@ -250,6 +268,81 @@ static void act(const struct td_view *view, const struct present *present, struc
 						  .kind = TD_ACTION_RESTART, .client = client->id});
 		}
 	}
+}
+
+/* -- the exchange of offline work between GPUs -- */
+
+static uint32_t list_offline(const struct td_view *view, struct td_exchange_job *ret)
+{
+	uint32_t count = 0;
+
+	for (uint32_t c = 0; c < view->client_count && count < TD_EXCHANGE_JOBS; c++) {
+		const struct td_client_view *client = &view->clients[c];
+
+		if (client->class != TD_CLASS_BESTEFFORT)
+			continue;
+		ret[count++] = (struct td_exchange_job){
+			.client = client->id,
+			.gpu = client->gpu,
+			.runs = client->phase != TD_PHASE_CLOSED,
+			.goes = client->paused ? 0 : client->restarts_on,
+			.bytes = client->demanded_bytes,
+			.profile = client->profile ? client->profile->alone : NULL,
+		};
+	}
+	return count;
+}
+
+static void exchange(struct muxflow *muxflow, const struct td_muxflow_options *set,
+	const struct td_view *view, const struct present *present, struct td_plan *plan)
+{
+	struct td_exchange_gpu gpus[TD_GPU_MAX];
+	struct td_exchange_job jobs[TD_EXCHANGE_JOBS];
+	struct td_exchange_move moves[TD_EXCHANGE_JOBS];
+	const struct td_exchange_problem problem = {.gpus = gpus,
+		.jobs = jobs,
+		.gpu_count = view->gpu_count,
+		.job_count = list_offline(view, jobs),
+		.sm = &td_muxflow_t4.sm,
+		.period_ns = set->exchange_ns,
+		.cost_ns = set->exchange_cost_ns};
+	uint32_t count;
+
+	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++) {
+		const struct present *here = &present[gpu];
+
+		gpus[gpu] = (struct td_exchange_gpu){
+			.speeds = view->gpus[gpu].speeds,
+			.online = here->online,
+			.profile = here->online_count == 1 ? here->profile : NULL,
+			.accepts = here->online ? here->output.accepts : !is_out(here->health),
+			.room_bytes = quota_of(&view->gpus[gpu], here),
+		};
+	}
+	count = td_exchange_solve(&muxflow->exchange, &problem, moves);
+	for (uint32_t m = 0; m < count; m++)
+		td_plan_act(plan, &(struct td_action){.kind = TD_ACTION_RESTART,
+					  .client = jobs[moves[m].job].client,
+					  .gpu = moves[m].gpu,
+					  .why = TD_MOVE_PAIRED,
+					  .from_ppm = moves[m].from_ppm,
+					  .to_ppm = moves[m].to_ppm});
+}
+
+/* Exchanges jobs if it is time for that. There must be offline work, and two GPUs. */
+static void step_exchange(struct muxflow *muxflow, const struct td_muxflow_options *set,
+	const struct td_view *view, const struct present *present, uint64_t now_ns,
+	struct td_plan *plan)
+{
+	struct td_exchange *state = &muxflow->exchange;
+	bool wanted = false;
+
+	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++)
+		wanted |= present[gpu].offline && view->gpu_count > 1;
+	if (td_exchange_is_due(state, set->exchange_ns, wanted, now_ns))
+		exchange(muxflow, set, view, present, plan);
+	if (state->due_ns && state->due_ns < plan->next_wakeup_ns)
+		plan->next_wakeup_ns = state->due_ns;
 }
 
 static void judge(const struct muxflow *muxflow, const struct td_view *view,
@@ -307,6 +400,7 @@ static void muxflow_step(void *state, const struct td_policy_options *options,
 			grant_offline(gpu, &present[view->clients[c].gpu], &plan->grants[c]);
 	}
 	act(view, present, plan);
+	step_exchange(muxflow, set, view, present, now_ns, plan);
 	judge(muxflow, view, present, plan);
 	td_share_memory_by_class(view, plan);
 	td_plan_make_room(view, plan);
@@ -327,6 +421,7 @@ const struct td_policy td_policy_muxflow = {
 		   "of the GPU",
 	.needs = TD_HAS(UTILISATION) | TD_HAS(SM_ACTIVITY) | TD_HAS(HEALTH) | TD_HAS(DUTY) |
 		 TD_HAS(SM_SHARE) | TD_HAS(EVICTION),
+	.exchanges = true,
 	.state_bytes = sizeof(struct muxflow),
 	.step = muxflow_step,
 	.forget_gpu = forget_gpu,

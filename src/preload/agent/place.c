@@ -2,6 +2,7 @@
 #include "preload/agent/place.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -179,6 +180,8 @@ void td_place_message(const struct td_msg_placed *msg)
 	for (unsigned i = 0; i < candidates.count; i++)
 		if (!memcmp(candidates.uuid[i], msg->gpu, 16))
 			known = candidates.text[i];
+	snprintf(answer.mps, sizeof(answer.mps), "%s", msg->mps);
+	answer.sm_share_ppm = msg->sm_share_ppm;
 	if (add(&answer, known, strlen(known)) && answer.count == msg->count)
 		decide(&answer);
 }

@@ -26,6 +26,9 @@ struct td_placed {
 	unsigned count;
 	char text[TD_GPU_MAX][TD_UUID_TEXT];
 	uint8_t uuid[TD_GPU_MAX][16];
+	/* For a job of one GPU: the MPS there, empty if there is none; its share, 0: none. */
+	char mps[256];
+	uint32_t sm_share_ppm;
 };
 
 /* Reads the environment. Called once, at load. */

@@ -8,21 +8,29 @@
  * and the array under them. A variable that a thread sets in that time goes into the other array,
  * which is then kept.
  *
+ * A program whose GPU the daemon has chosen learns only here which MPS it uses. The variables that
+ * say so are added to its environment for good: the driver may read them later than in cuInit.
+ *
  * Within a job, CUDA_VISIBLE_DEVICES means what it means in a container with these GPUs: its
  * indices count the job's GPUs.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "cuda/visible.h"
 #include "preload/agent/place.h"
 #include "preload/base/lock.h"
 #include "preload/base/page.h"
+#include "preload/base/settings.h"
 #include "preload/driver/real.h"
 
 #define VARIABLE "CUDA_VISIBLE_DEVICES"
+#define PIPE     "CUDA_MPS_PIPE_DIRECTORY"
+#define SHARE    "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"
 
 /* Held around the driver's cuInit, which waits for no work. */
 static struct td_lock lock = TD_LOCK_INIT(TD_RANK_INIT);
@@ -32,21 +40,19 @@ static bool initialised; /* guarded by lock */
  * Makes "CUDA_VISIBLE_DEVICES=GPU-...,GPU-...": the job's GPUs, or those of them that the program
  * asks for.
  */
-static char *make_entry(void)
+static char *make_entry(const struct td_placed *placed)
 {
 	uint32_t order[TD_GPU_MAX], count;
-	struct td_placed placed;
 	size_t used;
 	char *entry = malloc(sizeof(VARIABLE "=") + TD_GPU_MAX * TD_UUID_TEXT);
 
 	if (!entry)
 		return NULL;
-	td_place_get(&placed);
 	count = td_visible(
-		getenv(VARIABLE), (const uint8_t(*)[16])placed.uuid, placed.count, order);
+		getenv(VARIABLE), (const uint8_t(*)[16])placed->uuid, placed->count, order);
 	used = (size_t)sprintf(entry, VARIABLE "=");
 	for (uint32_t i = 0; i < count; i++)
-		used += (size_t)sprintf(entry + used, "%s%s", i ? "," : "", placed.text[order[i]]);
+		used += (size_t)sprintf(entry + used, "%s%s", i ? "," : "", placed->text[order[i]]);
 	return entry;
 }
 
@@ -55,21 +61,25 @@ static bool is_variable(const char *entry)
 	return !strncmp(entry, VARIABLE "=", sizeof(VARIABLE));
 }
 
-/* Returns a copy of the array with this entry, or NULL if malloc failed. */
-static char **copy_with(char **before, char *entry)
+/*
+ * Returns a copy of the array with up to two more entries, or NULL if malloc failed. If the first
+ * one is CUDA_VISIBLE_DEVICES, it takes the place of the program's own.
+ */
+static char **copy_with(char **before, char *entry, char *second)
 {
 	size_t count = 0, n = 0;
 	char **copy;
 
 	while (before && before[count])
 		count++;
-	copy = malloc((count + 2) * sizeof(*copy));
+	copy = malloc((count + 3) * sizeof(*copy));
 	if (!copy)
 		return NULL;
 	for (size_t i = 0; i < count; i++)
-		if (!is_variable(before[i]))
+		if (!is_variable(before[i]) || !is_variable(entry))
 			copy[n++] = before[i];
 	copy[n++] = entry;
+	copy[n++] = second;
 	copy[n] = NULL;
 	return copy;
 }
@@ -95,13 +105,58 @@ static void restore_variable(const char *value)
 		(void)unsetenv(VARIABLE);
 }
 
+/*
+ * A child of `tandem run` is killed when that dies, and a client of MPS must not be. It gets
+ * SIGTERM instead, as in child.c of the supervisor.
+ */
+static void soften_death(void)
+{
+	int signal = 0;
+
+	if (!prctl(PR_GET_PDEATHSIG, &signal) && signal == SIGKILL)
+		(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+}
+
+/* Adds the variables of MPS to the environment, unless the user has chosen an MPS. */
+static void use_mps(const struct td_placed *placed)
+{
+	char *pipe, *share = NULL, **copy;
+
+	if (!*placed->mps || getenv(PIPE))
+		return;
+	pipe = malloc(sizeof(PIPE "=") + sizeof(placed->mps));
+	if (placed->sm_share_ppm >= TD_PPM / 100 && !getenv(SHARE))
+		share = malloc(sizeof(SHARE "=") + 8);
+	if (pipe)
+		sprintf(pipe, PIPE "=%s", placed->mps);
+	if (share)
+		sprintf(share, SHARE "=%u", placed->sm_share_ppm / (TD_PPM / 100) % 1000);
+	copy = pipe ? copy_with(environ, pipe, share) : NULL;
+	if (!copy) {
+		free(pipe);
+		free(share);
+		return;
+	}
+	/* The array before is never freed, because another thread may be reading it. */
+	environ = copy;
+	if (share)
+		td_settings.sm_share_ppm = placed->sm_share_ppm / (TD_PPM / 100) * (TD_PPM / 100);
+	soften_death();
+}
+
 static CUresult initialise(unsigned flags)
 {
-	char **before = environ, *entry = make_entry(), **copy;
-	const char *value = find_variable(before);
+	char **before, *entry, **copy;
+	struct td_placed placed;
+	const char *value;
 	CUresult r;
 
-	copy = entry ? copy_with(before, entry) : NULL;
+	td_place_get(&placed);
+	use_mps(&placed);
+	before = environ;
+	value = find_variable(before);
+	entry = make_entry(&placed);
+	copy = entry ? copy_with(before, entry, NULL) : NULL;
 	if (!copy) {
 		free(entry);
 		return CUDA_ERROR_OUT_OF_MEMORY;

@@ -2,16 +2,15 @@
 #include "profiler/service/points.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "learn/store.h"
+#include "profiler/store.h"
 
 #define INPUTS (TD_MUDI_LAYERS + 2u)
 
@@ -95,32 +94,6 @@ int td_points_add(struct td_store *store, const char *service, const char *gpu,
 	return 0;
 }
 
-/* Writes a new file and renames it, so that the daemon never sees a half of it. Follows no link. */
-static int write_file(const char *path, const void *bytes, size_t size)
-{
-	char new[4096];
-	ssize_t n;
-	int fd, r = 0;
-
-	if (snprintf(new, sizeof(new), "%s.new", path) >= (int)sizeof(new))
-		return -ENAMETOOLONG;
-	(void)unlink(new);
-	fd = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	if (fd < 0)
-		return -errno;
-	for (size_t done = 0; !r && done < size; done += (size_t)n) {
-		n = write(fd, (const char *)bytes + done, size - done);
-		r = n < 0 ? -errno : 0;
-	}
-	if (close(fd) && !r)
-		r = -errno;
-	if (!r && rename(new, path))
-		r = -errno;
-	if (r)
-		(void)unlink(new);
-	return r;
-}
-
 int td_points_learn(const struct td_points *points, const char *directory, const char *service,
 	const char *gpu, struct td_service_profile *ret_profile, struct td_err *err)
 {
@@ -137,7 +110,7 @@ int td_points_learn(const struct td_points *points, const char *directory, const
 		    ? 0
 		    : -ENAMETOOLONG;
 	r = r ? r : td_service_profile_to_bytes(&profile, &bytes, &size);
-	r = r ? r : write_file(path, bytes, size);
+	r = r ? r : td_profiler_write(path, bytes, size);
 	if (r) {
 		td_service_profile_deinit(&profile);
 		return td_err_set(err, r, "%.200s: %s", path, strerror(-r));

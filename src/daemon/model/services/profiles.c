@@ -49,6 +49,7 @@ static void remove_all(struct td_profiles *profiles)
 void td_profiles_deinit(struct td_profiles *profiles)
 {
 	remove_all(profiles);
+	td_speed_file_deinit(&profiles->speeds);
 }
 
 static void report(const struct td_profiles *profiles, const char *file, const char *why)
@@ -168,6 +169,29 @@ static void read_folder(struct td_profiles *profiles)
 	closedir(folder);
 }
 
+static bool is_same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+void td_profiles_look_speeds(struct td_profiles *profiles)
+{
+	td_auto_close int folder_fd = *profiles->directory ? open_folder(profiles->directory) : -1;
+	struct td_err err = {0};
+	struct stat st;
+
+	if (folder_fd < 0 || fstatat(folder_fd, TD_SPEED_FILE, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		st = (struct stat){0};
+	if (profiles->speeds_read && is_same_file(&st, &profiles->speeds_stat))
+		return;
+	td_speed_file_deinit(&profiles->speeds);
+	profiles->speeds_stat = st;
+	profiles->speeds_read += profiles->speeds_read == UINT32_MAX ? 2 : 1;
+	if (st.st_ino && td_speed_file_load(folder_fd, &profiles->speeds, &err))
+		report(profiles, TD_SPEED_FILE, err.msg);
+}
+
 void td_profiles_open(struct td_profiles *profiles, const char *directory)
 {
 	const char *wanted = strcmp(directory, "none") ? directory : "";
@@ -178,6 +202,7 @@ void td_profiles_open(struct td_profiles *profiles, const char *directory)
 	snprintf(profiles->directory, sizeof(profiles->directory), "%s", wanted);
 	if (*wanted)
 		read_folder(profiles);
+	td_profiles_look_speeds(profiles);
 }
 
 struct td_profile_entry *td_profiles_take(struct td_profiles *profiles, const char *name)

@@ -1,6 +1,8 @@
 /*
  * The profiles of services in the directory of the option `profiles` (profile/service.h).
  *
+ * The same directory has the speeds of pairs of programs, in one file.
+ *
  * The directory is read when the option is set. A file that cannot be used is reported and left
  * out. When a service says its name, its file is checked again, so that a newer profile is used
  * from then on.
@@ -14,10 +16,12 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "base/list.h"
 #include "profile/service.h"
+#include "profile/speed_file.h"
 
 #define TD_PROFILES_MAX 256
 
@@ -39,6 +43,10 @@ struct td_profiles {
 	struct td_list entries;
 	/* the entries in the list, and those among them that are not bad */
 	uint32_t count, good_count;
+	/* The file of speeds (profile/speed_file.h); empty: there is none, or a bad one. */
+	struct td_speed_file speeds;
+	struct stat speeds_stat; /* of the file as it was read; st_ino 0: there is none */
+	uint32_t speeds_read;    /* changes with `speeds`; never 0 once the directory was read */
 	/* Called with a sentence about a profile that cannot be used. */
 	void (*report)(void *arg, const char *sentence);
 	void *arg;
@@ -50,6 +58,9 @@ void td_profiles_deinit(struct td_profiles *profiles);
 
 /* Reads the directory if it differs from the present one. "none" means that there is none. */
 void td_profiles_open(struct td_profiles *profiles, const char *directory);
+
+/* Reads the file of speeds if it has changed. Pointers into the earlier one become invalid. */
+void td_profiles_look_speeds(struct td_profiles *profiles);
 
 /*
  * Returns the profile of a service, or NULL if there is none. The caller gives it back with

@@ -165,6 +165,7 @@ bool td_mps_table_seen(
 		ret->state = states[gpu->mps.state];
 		ret->started_ns = td_mpsd_started_ns(&gpu->mps);
 		ret->server = gpu->mps.server;
+		ret->directory = gpu->mps.state == TD_MPSD_READY ? gpu->mps.directory : NULL;
 		ret->hangs = used && used->hang.state == TD_HANG_HUNG;
 	}
 	return true;
