@@ -315,50 +315,6 @@ TEST(a_leader_that_dies_is_followed_within_15_s)
 	td_state_free(second);
 }
 
-/* This comes last: from here on etcd asks everybody for a name. */
-TEST(a_user_reads_and_writes_what_its_role_allows)
-{
-	struct td_state *open = open_state(), *node, *wrong;
-	struct td_etcd_options options = {.endpoints = etcd.url, .user = "node", .password = "n"};
-	const struct td_state_write mine = text_write("/tandem/v1/node/a", "x", 0);
-	const struct td_state_write other = text_write("/tandem/v1/assign/a", "x", 0);
-	struct td_state_watch *watch;
-	struct td_state_event event;
-	struct td_state_item item;
-	uint64_t from = put(open, "/tandem/v1/assign/a", "1");
-
-	if (etcdctl("user add root:r") || etcdctl("user add node:n") || etcdctl("role add node") ||
-		etcdctl("role grant-permission --prefix node readwrite /tandem/v1/node/") ||
-		etcdctl("role grant-permission --prefix node read /tandem/v1/assign/") ||
-		etcdctl("user grant-role node node") || etcdctl("user grant-role root root") ||
-		etcdctl("auth enable"))
-		SKIP("etcdctl is not here");
-	CHECK_EQ(td_state_get(open, "/tandem/v1/assign/a", &item), TD_STATE_DENIED);
-	CHECK_EQ(td_state_put(open, &mine, NULL), TD_STATE_DENIED);
-	CHECK_EQ(td_state_watch(open, "/tandem/", from, &watch), 0);
-	CHECK_EQ(await(watch, &event), TD_STATE_DENIED);
-	node = open_with(&options);
-	CHECK_EQ(td_state_put(node, &mine, NULL), 0);
-	expect(node, "/tandem/v1/assign/a", "1");
-	CHECK_EQ(td_state_put(node, &other, NULL), TD_STATE_DENIED);
-	CHECK_EQ(td_state_get(node, "/tandem/v1/job/a", &item), TD_STATE_DENIED);
-	CHECK(strstr(td_state_why(node), "permission denied"));
-	CHECK_EQ(td_state_watch(node, "/tandem/v1/assign/", from, &watch), 0);
-	CHECK_EQ(await(watch, &event), 0);
-	CHECK_EQ(td_state_watch(node, "/tandem/v1/job/", from, &watch), 0);
-	CHECK_EQ(await_for(watch, 3 * TD_NS_PER_S, &event), TD_STATE_DENIED);
-	/* A restart makes etcd forget the tokens. */
-	etcd_signal(&etcd, SIGKILL);
-	etcd_start(&etcd, NULL);
-	CHECK_EQ(td_state_put(node, &mine, NULL), 0);
-	options.password = "wrong";
-	wrong = open_with(&options);
-	CHECK_EQ(td_state_put(wrong, &mine, NULL), TD_STATE_DENIED);
-	td_state_free(open);
-	td_state_free(node);
-	td_state_free(wrong);
-}
-
 TEST(the_last_case_ends_etcd)
 {
 	if (!etcd.program)

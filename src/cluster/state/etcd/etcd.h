@@ -6,7 +6,8 @@
  * the last revision that it was told, at another endpoint if need be.
  *
  * With TLS, a certificate opens the connection. What a client may read and write follows from the
- * user and password, because the gateway does not pass the certificate's name on to etcd.
+ * user and password. The certificate must have no common name: where etcd has users, its gateway
+ * refuses a client that might expect to be known by that name.
  */
 #pragma once
 

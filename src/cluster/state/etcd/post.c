@@ -12,6 +12,7 @@
 
 #include "base/bounds.h"
 #include "base/err.h"
+#include "base/parse.h"
 #include "base/text.h"
 #include "base/time.h"
 
@@ -289,6 +290,23 @@ static int perform(struct td_post *post, const char *path, const struct td_text 
 	return sent ? TD_STATE_UNSURE : TD_STATE_AWAY;
 }
 
+/* An answer that is no answer of etcd's: a refusal in plain text, or anything else. */
+static int refuse(struct td_post *post, const struct td_text *text, bool is_write)
+{
+	long status = 0;
+
+	curl_easy_getinfo(post->easy, CURLINFO_RESPONSE_CODE, &status);
+	if (status < 400 || status > 403) {
+		snprintf(post->why, sizeof(post->why), "%.200s: the answer is not understood",
+			post->endpoint[post->current]);
+		return is_write ? TD_STATE_UNSURE : TD_STATE_BROKEN;
+	}
+	snprintf(post->why, sizeof(post->why), "%.200s", text->text ? text->text : "");
+	post->why[strcspn(post->why, "\r\n")] = 0;
+	(void)td_printable(post->why);
+	return TD_STATE_DENIED;
+}
+
 /* Sends it to the present endpoint and reads the answer. */
 static int ask(struct td_post *post, const char *path, const struct td_text *body, bool is_write,
 	uint64_t timeout_ns, struct td_gateway_answer *ret)
@@ -300,12 +318,9 @@ static int ask(struct td_post *post, const char *path, const struct td_text *bod
 		r = TD_STATE_AWAY;
 	if (!r)
 		r = td_gateway_parse(text.text ? text.text : "", text.length, ret);
-	td_text_deinit(&text);
 	if (r == TD_STATE_BROKEN)
-		snprintf(post->why, sizeof(post->why), "%.200s: the answer is not understood",
-			post->endpoint[post->current]);
-	if (r == TD_STATE_BROKEN && is_write)
-		r = TD_STATE_UNSURE;
+		r = refuse(post, &text, is_write);
+	td_text_deinit(&text);
 	if (r)
 		return r;
 	r = td_gateway_result(ret, is_write);
