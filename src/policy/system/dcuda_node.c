@@ -8,8 +8,8 @@
  * not move it. One that is on its way counts where it goes. A group runs in a slice if any of its
  * clients would, so a wide group runs more often rather than never.
  *
- * Where contexts take turns, a GPU that is always busy hides what its programs would use alone: see
- * share_saturated().
+ * Where contexts take turns, programs that share a GPU hide what each would use alone: see unhide()
+ * and share_saturated().
  *
  * Hysteresis. A move stops the program for a while, and demands of one window vary. So a move is
  * planned once the algorithms have wanted it for BALANCE_HOLD_NS or COMPACT_HOLD_NS without a
@@ -68,7 +68,7 @@ struct dcuda {
 	struct known known[TD_CLIENT_MAX];
 	/* Scratch of a step. */
 	struct td_balance_app apps[TD_DCUDA_APPS_MAX];
-	struct td_dcuda_plan plan;
+	struct td_dcuda_plan plan, slices;  /* the moves of one, the slices of the other */
 	struct group groups[TD_CLIENT_MAX]; /* entries by a group's first client */
 	uint16_t first[TD_CLIENT_MAX];
 	struct known before[TD_CLIENT_MAX];
@@ -130,10 +130,34 @@ static double demand_of(const struct known *known)
 }
 
 /*
- * On a GPU whose contexts take turns, each program's work takes the longer the more others there
- * are. So the demands of a GPU that is always busy say only that it is, and in what proportion its
- * programs use it: they are shown as SATURATED together. No slices follow from that but for memory:
- * the driver takes turns already. Under MPS kernels run at the same time, and demands stay.
+ * On a GPU whose contexts take turns, each program's work is in flight the longer the more others
+ * there are: p of the time, where it would alone be less. While a program's work is in flight, it
+ * shares the GPU with those others whose work is, too, on average the sum of their p. So it uses
+ *
+ *   u = p / (1 + sum of the others' p)
+ *
+ * of the GPU. The rest of the time, 1 - p, it does something else, and would do so alone: it
+ * demands u / (u + 1 - p). Under MPS kernels run at the same time, and demands stay.
+ */
+static void unhide(struct dcuda *dcuda, const struct td_view *view)
+{
+	double sums[TD_GPU_MAX] = {0};
+
+	for (uint32_t c = 0; c < view->client_count; c++)
+		sums[view->clients[c].gpu] += dcuda->known[c].core;
+	for (uint32_t c = 0; c < view->client_count; c++) {
+		uint32_t g = view->clients[c].gpu;
+		double p = demand_of(&dcuda->known[c]),
+		       u = p / (1 + sums[g] - dcuda->known[c].core);
+
+		if (view->gpus[g].mps != TD_MPS_ON)
+			dcuda->apps[c].core = u / (u + 1 - p);
+	}
+}
+
+/*
+ * For slices, the demands of a GPU that is always busy are shown as SATURATED together: no slices
+ * follow from them but for memory, as the driver takes turns already.
  */
 static void share_saturated(struct dcuda *dcuda, const struct td_view *view)
 {
@@ -256,7 +280,7 @@ static bool set_gates(struct dcuda *dcuda, const struct td_view *view, struct td
 	for (uint32_t c = 0; c < view->client_count; c++) {
 		struct group *group = &dcuda->groups[dcuda->first[c]];
 
-		group->runs |= dcuda->plan.runs[c];
+		group->runs |= dcuda->slices.runs[c];
 		group->paused |= view->clients[c].paused;
 	}
 	for (uint32_t c = 0; c < view->client_count; c++) {
@@ -287,15 +311,18 @@ static void dcuda_step(void *state, const struct td_policy_options *options,
 		return;
 	measure_all(dcuda, view, now_ns);
 	list_apps(dcuda, view, now_ns);
-	share_saturated(dcuda, view);
+	unhide(dcuda, view);
 	apps = fill_shut_gpus(dcuda, view);
 	(void)td_dcuda_step(
 		&td_dcuda_default, dcuda->apps, apps, view->gpu_count, now_ns, &dcuda->plan);
+	share_saturated(dcuda, view);
+	(void)td_dcuda_step(
+		&td_dcuda_default, dcuda->apps, apps, view->gpu_count, now_ns, &dcuda->slices);
 	sliced = set_gates(dcuda, view, plan);
 	for (uint32_t c = 0; c < view->client_count; c++) {
 		plan->grants[c].limit_bytes = UINT64_MAX;
 		if (view->has & TD_HAS(PRIORITY))
-			plan->grants[c].priority = dcuda->plan.priority[c] + 1;
+			plan->grants[c].priority = dcuda->slices.priority[c] + 1;
 	}
 	if (view->has & TD_HAS(MIGRATION))
 		plan_moves(dcuda, view, now_ns, plan);
