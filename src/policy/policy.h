@@ -367,6 +367,7 @@ struct td_policy {
 	const char *name;
 	const char *summary; /* one line for --help */
 	uint32_t needs;      /* TD_HAS bits: abilities without which it cannot decide */
+	uint32_t uses;       /* the same: abilities that it makes use of where they are there */
 	bool by_class;       /* more protected classes go first */
 	bool exchanges;      /* it restarts jobs on other GPUs, by predicted speeds */
 	size_t state_bytes;  /* the caller provides this much, zeroed, aligned to 16 */

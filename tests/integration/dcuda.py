@@ -1,4 +1,5 @@
-"""Policy dcuda on the node: jobs move from overloaded GPUs to idle ones, and say why or why not.
+"""Policies dcuda and tandem on the node: jobs move from overloaded GPUs to idle ones, and say why
+or why not.
 
 TAP on stdout; arguments: the build, cases. Times are those of the software GPU's model.
 """
@@ -11,10 +12,12 @@ PROGRAM = f"{BUILD}/tests/integration/migrate_test"
 
 
 class DcudaWorld(World):
+    POLICY = "dcuda"
+
     def __enter__(self):
         super().__enter__()
         assert self.call(SOFTGPU, "run", "--", TANDEM, "run", "--", "true").returncode == 0
-        until(lambda: self.call(TANDEM, "set", "policy=dcuda").returncode == 0,
+        until(lambda: self.call(TANDEM, "set", f"policy={self.POLICY}").returncode == 0,
               "the daemon knows of both GPUs")
         return self
 
@@ -39,6 +42,10 @@ class DcudaWorld(World):
 
     def explain(self, process):
         return self.call(TANDEM, "explain", str(process.pid)).stdout
+
+
+class TandemWorld(DcudaWorld):
+    POLICY = "tandem"
 
 
 def of(rows):
@@ -88,7 +95,31 @@ def a_job_that_sees_all_gpus_begins_on_the_least_loaded_one():
             assert not any(row["moves"] for row in world.jobs()), world.jobs()
 
 
+def under_tandem_a_job_moves_off_a_gpu_that_has_no_room_for_all():
+    """Both see two GPUs, and use the first, as programs do."""
+    with TandemWorld("--gpus", "2") as world:
+        large = [BESIDE, "--kernel", "5ms", "--sms", "40", "--memory", "40Mi", "--for", "1h"]
+        with world.program(*large) as a, world.program(*large) as b:
+            until(lambda: of(world.jobs()) == [0, 1], "they have a GPU each")
+            moved = a if world.row(a)["moves"] else b
+            assert world.row(moved)["moves"] == 1, world.jobs()
+            assert "demanded more than the GPU has" in world.explain(moved), world.explain(moved)
+            seen = world.row(moved)["launches"]
+            until(lambda: world.row(moved)["launches"] > seen + 20, "it goes on")
+
+
+def under_tandem_jobs_that_fit_stay_together():
+    with TandemWorld("--gpus", "2") as world:
+        small = [BESIDE, "--kernel", "5ms", "--sms", "40", "--memory", "20Mi", "--for", "1h"]
+        with world.program(*small), world.program(*small):
+            until(lambda: of(world.jobs()) == [0, 0], "they are on the first GPU")
+            time.sleep(2)
+            assert not any(row["moves"] for row in world.jobs()), world.jobs()
+
+
 run_cases([an_overloaded_gpu_gives_a_job_away_and_says_why,
            light_jobs_come_together_so_that_a_gpu_is_idle,
            a_job_that_cannot_move_stays_and_says_why,
-           a_job_that_sees_all_gpus_begins_on_the_least_loaded_one])
+           a_job_that_sees_all_gpus_begins_on_the_least_loaded_one,
+           under_tandem_a_job_moves_off_a_gpu_that_has_no_room_for_all,
+           under_tandem_jobs_that_fit_stay_together])

@@ -40,7 +40,7 @@ static uint64_t host_bytes_shown(const struct td_client *client)
 /* Returns whether the policy may plan moves. If not, other daemons' locks need not be read. */
 static bool moves_jobs(const struct td_node *node)
 {
-	return node->policy->needs & TD_HAS(MIGRATION);
+	return (node->policy->needs | node->policy->uses) & TD_HAS(MIGRATION);
 }
 
 static void show_moves(

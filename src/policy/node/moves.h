@@ -1,5 +1,5 @@
 /*
- * What the clients of a node demand, for algorithms that move them between GPUs, and the moves that
+ * The demands of a node's clients, for algorithms that move them between GPUs, and the moves that
  * such an algorithm has wanted for long enough.
  *
  * An application is a client. Its core demand is what the interposer found by occupancy, over the

@@ -1,8 +1,8 @@
 /*
  * The policy "dcuda": balancing, compaction and fair slices over the GPUs of a node (dcuda.h).
  *
- * Demands and the hysteresis of moves: moves.h. A group runs in a slice if any of its clients would,
- * so a wide group runs more often rather than never.
+ * Demands and the hysteresis of moves: moves.h. A group runs in a slice if any of its clients
+ * would, so a wide group runs more often rather than never.
  *
  * A client that is closed for the slice keeps its memory as far as it fits. New processes are
  * placed by the daemon with td_balance_start().

@@ -22,12 +22,19 @@
  * had better last until the holder's step is submitted and done, so that its host part falls into
  * the next one's turn; bounding it makes all host parts coincide (measured: docs/results/demo.md).
  *
+ * Moves. A job moves to another GPU if the jobs of its own demand more than it has, of cores or
+ * memory, and it fits there (DCUDA's Algorithm 2). It has to pay: where the demand is d GPUs, jobs
+ * lose 1 - 1/d of the time by waiting for each other. The move is planned once they have lost as
+ * much as it costs (the ski-rental rule again): its last pause, or else a guess by its bytes. After
+ * that it rests (moves.h).
+ *
  * It takes nvshare's turns and its use of all of the memory, AntMan's duty by step time, MuxFlow's
- * PID, and Mudi's latency objective as the figure to control. DCUDA's placement is in the daemon
- * and in the cluster.
+ * PID, and Mudi's latency objective as the figure to control, and DCUDA's balancing. DCUDA's
+ * placement is in the daemon and in the cluster.
  */
 #include "policy/node/guard.h"
 #include "policy/node/lock.h"
+#include "policy/node/moves.h"
 #include "policy/node/plans.h"
 #include "policy/node/sms.h"
 #include "policy/node/trials.h"
@@ -122,7 +129,25 @@ static uint64_t patience_ns(const struct td_lock_group *group, const struct td_l
 	return group->last_idle_ns > cost ? 0 : cost;
 }
 
+/*
+ * The cost of a move that was not measured yet: what does not depend on the memory, and the copy,
+ * at GUESSED_BYTES_PER_US.
+ */
+#define GUESSED_PAUSE_NS 50000000ull
+/* A demand of one window is no reason to move. */
+#define HOLD_MIN_NS 500000000ull
+#define LOOK_NS     100000000ull
+
+/* The memory of a GPU may be used up: only beyond that do jobs take turns. */
+static const struct td_balance_params balance = {
+	.core_over = 1.0, .core_under = 0.9, .memory = 1.0, .memory_aware = true};
+
 struct tandem {
+	struct td_moves moves;
+	struct td_balance_move wanted[TD_MOVES_APPS_MAX];
+	uint32_t order[TD_MOVES_APPS_MAX];
+	uint64_t hold_ns[TD_MOVES_APPS_MAX];
+	double demand[TD_GPU_MAX]; /* of the GPU's jobs, before any move */
 	struct td_lock_plan lock;
 	struct td_guard guards[TD_GPU_MAX];
 	struct td_trials trials[TD_GPU_MAX];
@@ -197,6 +222,71 @@ static void offer_sms(const struct td_view *view, struct td_plan *plan)
 				td_sms_left_ppm(view, gpu, TD_CLASS_ONLINE);
 }
 
+/* Sets the demand for each GPU, of cores or of memory, whichever is more. */
+static void add_up(struct tandem *tandem, uint32_t apps, uint32_t gpus)
+{
+	for (uint32_t g = 0; g < gpus; g++) {
+		double core = 0, memory = 0;
+
+		for (uint32_t i = 0; i < apps; i++) {
+			core += tandem->moves.apps[i].gpu == g ? tandem->moves.apps[i].core : 0;
+			memory += tandem->moves.apps[i].gpu == g ? tandem->moves.apps[i].memory : 0;
+		}
+		tandem->demand[g] = core > memory ? core : memory;
+	}
+}
+
+/* Returns how long it takes until the jobs of a GPU have lost the cost of the client's move. */
+static uint64_t hold_ns(const struct td_client_view *client, double demand)
+{
+	double cost_ns = (double)client->move_pause_ns, lost = demand > 1 ? 1 - 1 / demand : 0;
+
+	if (!client->move_pause_ns)
+		cost_ns = GUESSED_PAUSE_NS +
+			  (double)(client->demanded_bytes / GUESSED_BYTES_PER_US) * 1000;
+	/* A demand just above a GPU does not pay within any time that jobs last. */
+	if (cost_ns > lost * 3600e9)
+		return TD_NEVER;
+	return cost_ns / lost > HOLD_MIN_NS ? (uint64_t)(cost_ns / lost) : HOLD_MIN_NS;
+}
+
+/* Shares of memory are those of the GPU where the client is; the other may have less. */
+static bool fits_there(const struct td_view *view, const struct td_balance_move *move)
+{
+	uint64_t bytes = view->clients[move->app].demanded_bytes;
+
+	for (uint32_t c = 0; c < view->client_count; c++)
+		if (view->clients[c].gpu == move->to)
+			bytes += view->clients[c].demanded_bytes;
+	return bytes <= view->gpus[move->to].capacity_bytes;
+}
+
+/* Moves are decided before turns: who takes turns today may not have to tomorrow. */
+static void balance_gpus(
+	struct tandem *tandem, const struct td_view *view, uint64_t now_ns, struct td_plan *plan)
+{
+	uint32_t apps, count;
+
+	if (!(view->has & TD_HAS(MIGRATION)) || view->gpu_count < 2)
+		return;
+	apps = td_moves_look(&tandem->moves, view, now_ns);
+	add_up(tandem, apps, view->gpu_count);
+	count = td_balance(
+		&balance, tandem->moves.apps, apps, view->gpu_count, tandem->order, tandem->wanted);
+	for (uint32_t m = 0; m < count; m++) {
+		const struct td_balance_move *move = &tandem->wanted[m];
+
+		tandem->hold_ns[m] = TD_NEVER;
+		if (move->app < view->client_count && fits_there(view, move))
+			tandem->hold_ns[m] =
+				hold_ns(&view->clients[move->app], tandem->demand[move->from]);
+	}
+	td_moves_plan(&tandem->moves, view, tandem->wanted, count, tandem->hold_ns,
+		TD_MOVE_OVERLOAD, now_ns, plan);
+	if (count && plan->next_wakeup_ns > now_ns + LOOK_NS)
+		plan->next_wakeup_ns = now_ns + LOOK_NS;
+}
+
 static void tandem_policy_step(void *state, const struct td_policy_options *options,
 	const struct td_view *view, uint64_t now_ns, struct td_plan *plan)
 {
@@ -216,6 +306,8 @@ static void tandem_policy_step(void *state, const struct td_policy_options *opti
 	offer_sms(view, plan);
 	if (view->has & TD_HAS(PRIORITY))
 		set_priorities(view, plan);
+	if (options->enabled)
+		balance_gpus(tandem, view, now_ns, plan);
 	if (!(view->has & TD_HAS(DUTY)) || !options->enabled)
 		return;
 	td_view_count_besteffort(view, besteffort_jobs);
@@ -234,6 +326,7 @@ static void forget_gpu(void *state, uint32_t gpu)
 	struct tandem *tandem = state;
 
 	td_plan_forget_gpu(&tandem->lock, gpu);
+	td_moves_forget_gpu(&tandem->moves, gpu);
 	tandem->guards[gpu] = (struct td_guard){0};
 	tandem->trials[gpu] = (struct td_trials){0};
 }
@@ -243,6 +336,7 @@ const struct td_policy td_policy_tandem = {
 	.summary = "side by side while memory fits; turns as long as swapping costs little; the "
 		   "default",
 	.by_class = true,
+	.uses = TD_HAS(MIGRATION),
 	.state_bytes = sizeof(struct tandem),
 	.step = tandem_policy_step,
 	.forget_gpu = forget_gpu,
