@@ -344,8 +344,12 @@ void td_brain_ran(struct td_brain *b, const char *id, uint64_t epoch, uint64_t n
 		ran_otherwise(b, at, epoch, now_ns);
 		return;
 	}
-	if (job->phase == TD_BRAIN_WAITING) /* still: say again that it must not */
+	if (job->phase == TD_BRAIN_WAITING && job->unsaid == TD_NO_NAME) {
+		job->due = true; /* it still runs: say again that it must not */
+		if (job->back == TD_WHY_NEW)
+			job->back = TD_WHY_NODE_LOST;
 		add_unsaid(b, at);
+	}
 	if (job->phase != TD_BRAIN_PLACED)
 		return;
 	job->phase = TD_BRAIN_RUNNING;
@@ -377,6 +381,23 @@ void td_brain_done(struct td_brain *b, const struct td_brain_order *order)
 		job->upgraded = false;
 		remove_unsaid(b, at);
 	}
+}
+
+void td_brain_refused(struct td_brain *b, const struct td_brain_order *order, uint64_t now_ns)
+{
+	uint32_t at = td_brain_find(b, order->id);
+	struct td_brain_job *job;
+
+	if (at == TD_NO_NAME || order->verb != TD_ORDER_REQUEUE)
+		return;
+	job = &b->job[at];
+	remove_unsaid(b, at);
+	if (job->known)
+		b->policy->finish(b->state, at, now_ns);
+	job->known = false;
+	job->phase = TD_BRAIN_RUNNING;
+	job->epoch = order->epoch;
+	job->since_ns = now_ns;
 }
 
 void td_brain_speed(struct td_brain *b, const char *id, const char *beside, bool held, double speed)

@@ -148,7 +148,8 @@ int td_brain_submit(
 /*
  * A job runs already, as placement request->epoch, on as many places as it has GPUs. Returns 0;
  * 1: it runs where the policy would not have put it, so its places count as free; -ENOENT: a node
- * that the brain does not know; and the errors of td_brain_submit().
+ * that the brain does not know (td_brain_submit() and td_brain_ran() then have it sent back); and
+ * the errors of td_brain_submit().
  */
 int td_brain_adopt(struct td_brain *brain, const struct td_brain_request *request, bool guest,
 	const struct td_brain_place *places, uint64_t now_ns);
@@ -164,6 +165,11 @@ void td_brain_lost(struct td_brain *brain, const char *id, uint64_t epoch, enum 
 	uint64_t now_ns);
 /* The engine has carried out this order. A PLACE is repeated until td_brain_ran() all the same. */
 void td_brain_done(struct td_brain *brain, const struct td_brain_order *order);
+/*
+ * The engine cannot send this job back, so it runs on where it is. Its places count as free from
+ * now on.
+ */
+void td_brain_refused(struct td_brain *brain, const struct td_brain_order *order, uint64_t now_ns);
 /* The speed of a job beside another one; see td_tandem_cluster_observe(). */
 void td_brain_speed(
 	struct td_brain *brain, const char *id, const char *beside, bool held, double speed);

@@ -1,0 +1,336 @@
+/* The scheduler: a brain, an engine and a state; see scheduler.h. */
+#include "cluster/sched/scheduler.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/time.h"
+
+#define ORDERS     256u
+#define EXPLAINED  64u /* explanations given in one turn */
+#define EXPLAIN_NS TD_NS_PER_S
+#define SWEEP_NS   (60 * TD_NS_PER_S)
+#define VALUE_MAX  (128u + TD_GANG_MAX * (TD_NAME_MAX + 32u))
+
+struct td_scheduler {
+	struct td_scheduler_options options;
+	struct td_engine *engine;
+	struct td_state *state;
+	struct td_leader *leader;
+	struct td_brain *brain; /* NULL: it does not lead */
+	bool is_told;           /* the engine has told the brain all */
+	uint64_t *said;         /* a hash of each job's explanation */
+	uint32_t explain_at;
+	uint64_t asked_ns, explained_ns, swept_ns;
+	char value[VALUE_MAX];
+};
+
+static void say(const struct td_scheduler *s, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void say(const struct td_scheduler *s, const char *format, ...)
+{
+	char line[512];
+	va_list arguments;
+
+	if (!s->options.log)
+		return;
+	va_start(arguments, format);
+	vsnprintf(line, sizeof(line), format, arguments);
+	va_end(arguments);
+	s->options.log(line);
+}
+
+/* --- life --- */
+
+struct td_scheduler *td_scheduler_new(const struct td_scheduler_options *options,
+	struct td_engine *engine, struct td_state *state)
+{
+	struct td_scheduler *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->options = *options;
+	s->engine = engine;
+	s->state = state;
+	s->said = calloc(options->brain.shape.jobs_max, sizeof(*s->said));
+	s->leader = td_leader_new(state, TD_SCHED_PREFIX "leader", options->name, options->lease_s);
+	if (!s->said || !s->leader) {
+		td_scheduler_free(s);
+		errno = ENOMEM;
+		return NULL;
+	}
+	return s;
+}
+
+void td_scheduler_free(struct td_scheduler *s)
+{
+	if (!s)
+		return;
+	td_brain_free(s->brain);
+	td_leader_free(s->leader);
+	free(s->said);
+	free(s);
+}
+
+void td_scheduler_resign(struct td_scheduler *s, uint64_t now_ns)
+{
+	if (s->brain)
+		td_leader_resign(s->leader, now_ns);
+}
+
+const struct td_brain *td_scheduler_brain(const struct td_scheduler *s)
+{
+	return s->brain;
+}
+
+static void step_down(struct td_scheduler *s, const char *why)
+{
+	say(s, "leads no longer: %s", why);
+	td_brain_free(s->brain);
+	s->brain = NULL;
+}
+
+/* Begins to lead with a brain that knows nothing. Returns whether it leads. */
+static bool take_the_lead(struct td_scheduler *s)
+{
+	s->brain = td_brain_new(&s->options.brain);
+	if (!s->brain) {
+		say(s, "cannot lead: %s", strerror(errno));
+		return false;
+	}
+	say(s, "leads as %s, revision %llu", s->options.name,
+		(unsigned long long)td_leader_fence(s->leader).expected);
+	s->is_told = false;
+	memset(s->said, 0, s->options.brain.shape.jobs_max * sizeof(*s->said));
+	return true;
+}
+
+/* --- the state --- */
+
+/* Names come from people, and the value is JSON. */
+static bool is_plain(const char *name)
+{
+	for (const char *c = name; *c; c++)
+		if (*c <= ' ' || *c > '~' || *c == '"' || *c == '\\' || *c == '/')
+			return false;
+	return *name;
+}
+
+/* Writes the assignment as JSON. Returns its length, 0 if it does not fit. */
+static size_t write_value(struct td_scheduler *s, const struct td_placement *placement)
+{
+	int used = snprintf(s->value, VALUE_MAX,
+		"{\"epoch\": %llu, \"revision\": %llu, \"guest\": %s, \"places\": [",
+		(unsigned long long)placement->epoch, (unsigned long long)placement->revision,
+		placement->guest ? "true" : "false");
+
+	for (uint32_t k = 0; k < placement->count && used < (int)VALUE_MAX; k++) {
+		if (!is_plain(placement->places[k].node))
+			return 0;
+		used += snprintf(s->value + used, VALUE_MAX - (size_t)used,
+			"%s{\"node\": \"%s\", \"gpu\": %u}", k ? ", " : "",
+			placement->places[k].node, placement->places[k].gpu);
+	}
+	if (used < (int)VALUE_MAX)
+		used += snprintf(s->value + used, VALUE_MAX - (size_t)used, "]}");
+	return used < (int)VALUE_MAX ? (size_t)used : 0;
+}
+
+/* Puts or, with length 0, deletes assign/ID under the leader's fence. */
+static int commit(struct td_scheduler *s, const char *id, size_t length)
+{
+	struct td_state_compare fence = td_leader_fence(s->leader);
+	char key[sizeof(TD_SCHED_PREFIX) + 8 + TD_NAME_MAX];
+	const struct td_state_write write = {
+		.key = key, .value = length ? s->value : NULL, .length = length};
+	const struct td_state_commit all = {
+		.compare = &fence, .write = &write, .compares = 1, .writes = 1};
+
+	snprintf(key, sizeof(key), TD_SCHED_PREFIX "assign/%s", id);
+	return td_state_commit(s->state, &all, NULL);
+}
+
+/* Deletes the assignments of jobs that are not there any more. */
+static void sweep(struct td_scheduler *s)
+{
+	const char *prefix = TD_SCHED_PREFIX "assign/";
+	struct td_state_list list = {0};
+
+	if (td_state_list(s->state, prefix, &list))
+		return;
+	for (size_t k = 0; k < list.count; k++) {
+		const char *id = list.item[k].key + strlen(prefix);
+
+		if (td_brain_find(s->brain, id) == TD_NO_NAME && strlen(id) < TD_NAME_MAX)
+			(void)commit(s, id, 0);
+	}
+	td_state_list_deinit(&list);
+}
+
+/* --- orders --- */
+
+static int place(struct td_scheduler *s, const struct td_brain_order *order)
+{
+	struct td_brain_place places[TD_GANG_MAX];
+	struct td_placement placement = {.id = order->id,
+		.epoch = order->epoch,
+		.revision = order->revision,
+		.guest = order->guest,
+		.places = places};
+	const struct td_brain_job *job = td_brain_job(s->brain, order->job);
+	size_t length;
+	int r;
+
+	/* An order of the same step may have changed it. */
+	if (!job || job->epoch != order->epoch || job->phase != TD_BRAIN_PLACED)
+		return 0;
+	placement.count = td_brain_places(s->brain, order->job, places);
+	length = write_value(s, &placement);
+	if (!length || !is_plain(order->id))
+		return -EINVAL;
+	r = commit(s, order->id, length);
+	if (r == TD_STATE_CONFLICT)
+		return -ESTALE;
+	if (r)
+		return -EAGAIN;
+	r = s->engine->kind->place(s->engine, &placement);
+	if (!r)
+		say(s, "job=%s epoch=%llu place=%s:%u%s guest=%d", order->id,
+			(unsigned long long)order->epoch, places[0].node, places[0].gpu,
+			placement.count > 1 ? ",..." : "", order->guest);
+	return r;
+}
+
+static int requeue(struct td_scheduler *s, const struct td_brain_order *order)
+{
+	int r = s->engine->kind->requeue(
+		s->engine, order->id, order->epoch, td_brain_sentence(order->why));
+
+	if (!r)
+		say(s, "job=%s epoch=%llu requeued: %s", order->id,
+			(unsigned long long)order->epoch, td_brain_sentence(order->why));
+	return r;
+}
+
+static int carry_out(struct td_scheduler *s, const struct td_brain_order *order)
+{
+	switch (order->verb) {
+	case TD_ORDER_PLACE: return place(s, order);
+	case TD_ORDER_REQUEUE: return requeue(s, order);
+	case TD_ORDER_UPGRADE:
+		say(s, "job=%s epoch=%llu upgraded", order->id, (unsigned long long)order->epoch);
+		return s->engine->kind->upgrade(s->engine, order->id, order->epoch);
+	case TD_ORDER_STOP:
+	case TD_ORDER_VERB_N: break;
+	}
+	say(s, "job=%s epoch=%llu stopped: it is not known", order->id,
+		(unsigned long long)order->epoch);
+	return s->engine->kind->stop(s->engine, order->id, order->epoch);
+}
+
+static void note_result(
+	struct td_scheduler *s, const struct td_brain_order *order, int r, uint64_t now_ns)
+{
+	if (!r)
+		td_brain_done(s->brain, order);
+	else if (r == -EOPNOTSUPP)
+		td_brain_refused(s->brain, order, now_ns);
+	if (r && r != -EAGAIN)
+		say(s, "job=%s epoch=%llu: %s %s", order->id, (unsigned long long)order->epoch,
+			strerror(-r), s->engine->kind->why(s->engine));
+}
+
+static void order_all(struct td_scheduler *s, uint64_t now_ns)
+{
+	static struct td_brain_order orders[ORDERS];
+	uint32_t count;
+
+	do {
+		count = td_brain_step(s->brain, now_ns, orders, ORDERS);
+		for (uint32_t k = 0; k < count; k++) {
+			int r = carry_out(s, &orders[k]);
+
+			if (r == -ESTALE) {
+				step_down(s, "another one leads");
+				return;
+			}
+			note_result(s, &orders[k], r, now_ns);
+		}
+	} while (count + 1 >= ORDERS);
+}
+
+/* Tells the engine why jobs wait, where that has changed, some in each turn. */
+static void explain(struct td_scheduler *s)
+{
+	uint32_t max = td_brain_jobs_max(s->brain), told = 0;
+
+	for (uint32_t k = 0; k < max && told < EXPLAINED; k++) {
+		uint32_t at = s->explain_at;
+		const struct td_brain_job *job = td_brain_job(s->brain, at);
+		char text[256];
+		uint64_t hash;
+
+		s->explain_at = (at + 1) % max;
+		if (!job || job->phase != TD_BRAIN_WAITING) {
+			s->said[at] = 0;
+			continue;
+		}
+		(void)td_brain_explain(s->brain, at, text, sizeof(text));
+		hash = td_hash_str(text) ^ td_hash_str(job->request.id) ^ job->epoch;
+		if (hash == s->said[at])
+			continue;
+		told++;
+		if (!s->engine->kind->explain(s->engine, job->request.id, text))
+			s->said[at] = hash;
+	}
+}
+
+static bool is_due(uint64_t *last_ns, uint64_t every_ns, uint64_t now_ns)
+{
+	if (now_ns - *last_ns < every_ns)
+		return false;
+	*last_ns = now_ns;
+	return true;
+}
+
+static void lead(struct td_scheduler *s, uint64_t now_ns)
+{
+	int r = s->engine->kind->submitted(s->engine, s->brain, now_ns);
+
+	if (r && r != -EAGAIN)
+		say(s, "engine=%s: %s %s", s->engine->kind->name, strerror(-r),
+			s->engine->kind->why(s->engine));
+	s->is_told |= !r;
+	if (r || !s->is_told)
+		return; /* orders follow what is known to be so */
+	td_brain_lead(s->brain, td_leader_fence(s->leader).expected);
+	order_all(s, now_ns);
+	if (s->brain && is_due(&s->explained_ns, EXPLAIN_NS, now_ns))
+		explain(s);
+	if (s->brain && is_due(&s->swept_ns, SWEEP_NS, now_ns))
+		sweep(s);
+}
+
+uint64_t td_scheduler_turn(struct td_scheduler *s, uint64_t now_ns)
+{
+	uint64_t next = td_state_turn(s->state, now_ns), turn = td_leader_turn(s->leader, now_ns);
+	bool leads = td_leader_leads(s->leader, now_ns);
+
+	next = turn < next ? turn : next;
+	if (s->brain && !leads)
+		step_down(s, "the lease has ended");
+	if (!leads || (!s->brain && !take_the_lead(s)))
+		return next;
+	if (s->is_told && now_ns - s->asked_ns < s->options.period_ns)
+		return next < s->asked_ns + s->options.period_ns
+			       ? next
+			       : s->asked_ns + s->options.period_ns;
+	s->asked_ns = now_ns;
+	lead(s, now_ns);
+	return next < now_ns + s->options.period_ns ? next : now_ns + s->options.period_ns;
+}
