@@ -7,6 +7,9 @@
  * GPU. So Slurm's own scheduler places the job and accounts for it. A job that asks for that
  * resource, or for whole GPUs, beside --tandem is refused, since it would be counted twice.
  *
+ * Built with TD_SLURM_BRAIN it is job_submit_tandem_brain.so, for a cluster with tandem-sched: jobs
+ * are held, too, and the request is in the administrator's comment, where tandem-sched reads it.
+ *
  * slurmctld owns the strings that it is given, so they are made by its own allocator.
  */
 #include <slurm/slurm.h>
@@ -16,8 +19,14 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "slurm/comment.h"
 #include "slurm/spec.h"
 
+#ifdef TD_SLURM_BRAIN
+#define NAME "tandem_brain"
+#else
+#define NAME "tandem"
+#endif
 #define RESOURCE "tandem"
 
 struct job_record;
@@ -30,7 +39,7 @@ void slurm_xfree_ptr(void *pointer);
 extern const char plugin_name[], plugin_type[];
 extern const uint32_t plugin_version;
 const char plugin_name[] = "tandem: shares of GPUs";
-const char plugin_type[] = "job_submit/tandem";
+const char plugin_type[] = "job_submit/" NAME;
 const uint32_t plugin_version = SLURM_VERSION_NUMBER;
 int init(void);
 int fini(void);
@@ -82,6 +91,37 @@ static bool asks_for(const job_desc_msg_t *job, const char *resource)
 	return false;
 }
 
+#ifdef TD_SLURM_BRAIN
+/* Holds the job until tandem-sched places it. */
+static int leave_to_brain(job_desc_msg_t *job, const char *text, char **ret_message)
+{
+	struct td_slurm_comment comment = {.why = "it has just come"};
+	char written[TD_SLURM_COMMENT_MAX];
+
+	if (job->array_inx)
+		return refuse(ret_message, "tandem-sched does not place arrays of jobs yet: "
+					   "submit the jobs one by one");
+	if (job->min_nodes != NO_VAL && job->min_nodes > 1)
+		return refuse(ret_message, "tandem-sched does not place jobs on several nodes "
+					   "yet: ask for GPUs of one node");
+	if (job->req_nodes && *job->req_nodes)
+		return refuse(ret_message, "tandem-sched chooses the node: leave out --nodelist");
+	snprintf(comment.spec, sizeof(comment.spec), "%s", text);
+	slurm_xfree_ptr(job->admin_comment);
+	job->admin_comment = slurm_xstrdup(td_slurm_comment_write(&comment, written));
+	job->priority = 0;
+	return SLURM_SUCCESS;
+}
+#else
+static int leave_to_brain(job_desc_msg_t *job, const char *text, char **ret_message)
+{
+	(void)job;
+	(void)text;
+	(void)ret_message;
+	return SLURM_SUCCESS;
+}
+#endif
+
 int job_submit(job_desc_msg_t *job, uint32_t uid, char **ret_message)
 {
 	const char *text = option_of(job);
@@ -107,7 +147,7 @@ int job_submit(job_desc_msg_t *job, uint32_t uid, char **ret_message)
 		return refuse(ret_message, "--gres is too long");
 	job->tres_per_node = slurm_xstrdup(wish);
 	slurm_xfree_ptr(before);
-	return SLURM_SUCCESS;
+	return leave_to_brain(job, text, ret_message);
 }
 
 int job_modify(job_desc_msg_t *job, struct job_record *record, uint32_t uid, char **ret_message)

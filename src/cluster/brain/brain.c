@@ -443,12 +443,16 @@ static uint32_t repeat(
 	for (uint32_t k = 0; k < b->unsaid_count && n < room; k++) {
 		uint32_t at = b->unsaid[k];
 		struct td_brain_job *job = &b->job[at];
+		bool repeated;
 
 		if (job->phase == TD_BRAIN_PLACED && b->params.start_ns &&
 			now_ns - job->since_ns >= b->params.start_ns)
 			td_brain_lose(b, at, TD_WHY_NOT_STARTED, now_ns);
-		if (job->due || now_ns - job->said_ns >= b->params.repeat_ns)
-			ret[n++] = order_of(b, at, verb_of(job), now_ns);
+		if (!job->due && now_ns - job->said_ns < b->params.repeat_ns)
+			continue;
+		repeated = !job->due;
+		ret[n] = order_of(b, at, verb_of(job), now_ns);
+		ret[n++].is_repeated = repeated;
 	}
 	return n;
 }

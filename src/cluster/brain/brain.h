@@ -101,6 +101,7 @@ struct td_brain_order {
 	uint32_t job; /* its number, for td_brain_places(); TD_NO_NAME with STOP */
 	uint64_t epoch, revision;
 	bool guest;
+	bool is_repeated;      /* it was given before */
 	enum td_brain_why why; /* with REQUEUE */
 };
 

@@ -199,7 +199,7 @@ static int place(struct td_scheduler *s, const struct td_brain_order *order)
 	if (r)
 		return -EAGAIN;
 	r = s->engine->kind->place(s->engine, &placement);
-	if (!r)
+	if (!r && !order->is_repeated)
 		say(s, "job=%s epoch=%llu place=%s:%u%s guest=%d", order->id,
 			(unsigned long long)order->epoch, places[0].node, places[0].gpu,
 			placement.count > 1 ? ",..." : "", order->guest);

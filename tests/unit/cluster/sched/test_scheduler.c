@@ -95,7 +95,7 @@ TEST(a_job_is_placed_and_written_down)
 	CHECK(strstr(item.value, "{\"epoch\": 1, \"revision\": "));
 	CHECK(strstr(item.value, "\"guest\": false, \"places\": [{\"node\": \"node"));
 	td_state_item_deinit(&item);
-	/* What is over is deleted some time later. */
+	/* An assignment that is over is deleted some time later. */
 	job->state = TD_LOCAL_ENDED;
 	pass(70);
 	CHECK_EQ(td_state_get(state[0], "/tandem/v1/assign/1", &item), TD_STATE_ABSENT);

@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""tandem-sched in a real Slurm: it places held jobs, sends them back, and says why they wait. TAP.
+usage: sched.py BUILD [CASE]..."""
+import os
+import signal
+import time
+
+from slurm_world import PLUGINS, Slurm, why_not
+from world import DEADLINE_S, Skip, run_cases, until
+
+SCHED = f"{PLUGINS}/tandem-sched"
+GPU = 500  # of the resource "tandem"
+
+
+class Cluster(Slurm):
+    """Slurm with tandem-sched; nodes with so many GPUs each."""
+
+    def __init__(self, *options, nodes=2, gpus=1, timeout=300):
+        super().__init__(nodes=[f"node{n + 1}" for n in range(nodes)], count=gpus * GPU,
+                         submit="tandem_brain", timeout=timeout)
+        self.options = ["--restart", "1s", *options]
+
+    def up(self):
+        super().up()
+        self.sched = self.schedule()
+
+    def schedule(self):
+        return self.serve(SCHED, *self.options)
+
+    def batch(self, *options, script="sleep 1000"):
+        done = self.call("sbatch", "--parsable", "--output=/dev/null", *options,
+                         f"--wrap={script}")
+        assert not done.returncode, done
+        return done.stdout.strip()
+
+    def shown(self, job):
+        """What scontrol shows of a job, as a dictionary."""
+        text = self.call("scontrol", "-o", "show", "job", job).stdout
+        words = dict(word.split("=", 1) for word in text.split() if "=" in word)
+        at = text.find("AdminComment=")
+        words["AdminComment"] = text[at + 13:].split(" StdErr=")[0].strip() if at >= 0 else ""
+        return words
+
+    def comment(self, job):
+        return self.shown(job)["AdminComment"]
+
+    def runs(self, job):
+        return self.shown(job).get("JobState") == "RUNNING"
+
+    def node(self, job):
+        return self.shown(job).get("NodeList")
+
+    def log(self):
+        with open(f"{self.directory}/log/tandem-sched.out") as f:
+            return f.read()
+
+
+def cluster(*options, **shape):
+    missing = why_not() or (None if os.path.exists(SCHED) else "tandem-sched was not built")
+    if missing:
+        raise Skip(missing)
+    return Cluster(*options, **shape)
+
+
+def jobs_are_placed_and_share_gpus():
+    with cluster() as world:
+        jobs = [world.batch("--tandem=0.5") for _ in range(4)]
+        until(lambda: all(world.runs(job) for job in jobs), "all four run on two GPUs")
+        nodes = sorted(world.node(job) for job in jobs)
+        assert nodes == ["node1", "node1", "node2", "node2"], nodes
+        words = world.comment(jobs[0])
+        assert words.startswith("tandem=0.5 epoch=1 on=node") and words.endswith(" guest"), words
+        assert "tandem:50" in world.shown(jobs[0])["TresPerNode"]
+        # The accounting follows the share.
+        used = world.call("scontrol", "-o", "show", "node", "node1", "-d").stdout
+        assert "GresUsed=tandem:100" in used, used
+
+
+def an_interactive_job_is_placed():
+    with cluster() as world:
+        done = world.srun("--tandem=0.5", "sh", "-c", "echo $TANDEM_JOB")
+        assert not done.returncode and done.stdout.startswith("slurm."), done
+
+
+def a_job_that_waits_says_why():
+    with cluster("--quota", "lab=1") as world:
+        first = world.batch("--tandem=1,class=guaranteed", "-A", "lab")
+        until(lambda: world.runs(first), "the first one runs")
+        second = world.batch("--tandem=1,class=guaranteed", "-A", "lab")
+        until(lambda: "the quota of its tenant is in use" in world.comment(second), "it says why")
+        large = world.batch("--tandem=2")
+        until(lambda: "more GPUs on one node than any node" in world.comment(large), "it says why")
+        shown = world.call("squeue", "-h", "-j", second, "-O", "admin_comment:200").stdout
+        assert "why: the quota of its tenant is in use" in shown, shown
+        world.call("scancel", first)
+        until(lambda: world.runs(second), "the quota is free")
+        assert world.shown(large)["JobState"] == "PENDING"
+
+
+def a_gang_starts_whole_on_one_node():
+    with cluster(gpus=2) as world:
+        one = world.batch("--tandem=1,class=guaranteed")
+        until(lambda: world.runs(one), "the first one runs")
+        gang = world.batch("--tandem=2,class=guaranteed")
+        until(lambda: world.runs(gang), "the gang runs")
+        assert world.node(gang) != world.node(one)
+        assert "on=" + world.node(gang) + ":0+1" in world.comment(gang), world.comment(gang)
+        other = world.batch("--tandem=2,class=guaranteed")
+        until(lambda: "not free at once" in world.comment(other), "the second gang waits")
+        world.call("scancel", one)
+        until(lambda: world.runs(other), "and starts when a node is free")
+
+
+def what_cannot_be_placed_is_refused():
+    with cluster() as world:
+        for options, words in ((["--array=1-3"], "arrays of jobs"),
+                               (["-N", "2"], "several nodes"),
+                               (["-w", "node1"], "chooses the node")):
+            done = world.call("sbatch", "--tandem=0.5", *options, "--wrap=true")
+            assert done.returncode and words in done.stderr, done
+        plain = world.batch(script="sleep 1000")
+        until(lambda: world.runs(plain), "a job without --tandem is Slurm's alone")
+
+
+def a_job_is_stopped_for_others_and_starts_again():
+    with cluster(nodes=1) as world:
+        guest = world.batch("--tandem=1")
+        until(lambda: world.runs(guest), "the guest runs")
+        time.sleep(3)  # what it has to run before it may be stopped is 2 s
+        holder = world.batch("--tandem=1,class=guaranteed", script="sleep 5")
+        until(lambda: world.runs(holder), "the guaranteed one takes its place")
+        until(lambda: "epoch=1" in world.comment(guest) and
+              world.shown(guest)["JobState"] == "PENDING", "the guest waits")
+        until(lambda: world.runs(guest), "it starts again")
+        assert "epoch=2" in world.comment(guest), world.comment(guest)
+        assert world.shown(guest)["Restarts"] == "1"
+
+
+def a_job_that_slurm_requeues_is_placed_again():
+    with cluster() as world:
+        job = world.batch("--tandem=0.5")
+        until(lambda: world.runs(job), "it runs")
+        world.call("scontrol", "requeue", job)
+        until(lambda: "epoch=2" in world.comment(job) and world.runs(job), "it runs again")
+
+
+def jobs_of_a_node_that_dies_run_elsewhere():
+    with cluster(timeout=4) as world:
+        job = world.batch("--tandem=0.5")
+        until(lambda: world.runs(job), "it runs")
+        node = world.node(job)
+        slurmd = world.servers[2 + world.names.index(node)]
+        slurmd.send_signal(signal.SIGKILL)
+        until(lambda: world.runs(job) and world.node(job) != node, "it runs on the other node")
+        assert "epoch=2" in world.comment(job), world.comment(job)
+
+
+def a_scheduler_that_dies_stops_nothing_and_the_next_one_starts_nothing_twice():
+    with cluster() as world:
+        jobs = [world.batch("--tandem=0.5") for _ in range(3)]
+        until(lambda: all(world.runs(job) for job in jobs), "all run")
+        world.sched.kill()
+        world.sched.wait(timeout=DEADLINE_S)
+        late = [world.batch("--tandem=0.5") for _ in range(2)]
+        assert all(world.runs(job) for job in jobs)
+        world.sched = world.schedule()
+        until(lambda: any(world.runs(job) for job in late), "a late one has the place that is left")
+        waits = [job for job in late if not world.runs(job)]
+        until(lambda: "why: " in world.comment(waits[0]) and "just come" not in
+              world.comment(waits[0]), "the other one says why it waits")
+        assert all(world.runs(job) and world.shown(job)["Restarts"] == "0" and
+                   "epoch=1" in world.comment(job) for job in jobs), world.log()
+
+
+def slurmctld_may_be_restarted():
+    with cluster() as world:
+        job = world.batch("--tandem=0.5")
+        until(lambda: world.runs(job), "it runs")
+        slurmctld = world.servers[1]
+        slurmctld.terminate()
+        slurmctld.wait(timeout=DEADLINE_S)
+        world.servers[1] = world.serve("slurmctld", "-D")
+        world.servers.pop()
+        late = world.call("true")
+        assert not late.returncode
+        until(lambda: not world.call("sbatch", "--parsable", "--output=/dev/null", "--tandem=0.5",
+                                     "--job-name=late", "--wrap=sleep 1000").returncode,
+              "slurmctld answers again")
+        until(lambda: world.call("squeue", "-h", "-n", "late", "-o", "%T").stdout.split() ==
+              ["RUNNING"], "a late one is placed")
+        assert world.runs(job) and "epoch=1" in world.comment(job), world.comment(job)
+
+
+run_cases([jobs_are_placed_and_share_gpus, an_interactive_job_is_placed,
+           a_job_that_waits_says_why, a_gang_starts_whole_on_one_node,
+           what_cannot_be_placed_is_refused, a_job_is_stopped_for_others_and_starts_again,
+           a_job_that_slurm_requeues_is_placed_again, jobs_of_a_node_that_dies_run_elsewhere,
+           a_scheduler_that_dies_stops_nothing_and_the_next_one_starts_nothing_twice,
+           slurmctld_may_be_restarted], at_once=3)
