@@ -1,6 +1,6 @@
 /*
- * What Slurm keeps of a job for tandem-sched: its administrator's comment, which `scontrol show job`
- * and `squeue -O admin_comment` show.
+ * Slurm keeps a job's record for tandem-sched in the administrator's comment, which `scontrol show
+ * job` and `squeue -O admin_comment` show.
  *
  *   tandem=0.5,mem=8Gi epoch=2 on=node1:0+1 guest why: the quota of its tenant is in use
  *

@@ -28,7 +28,7 @@
 #include "cluster/state/memory.h"
 #include "slurm/engine.h"
 #ifdef TD_HAVE_ETCD
-#include "cluster/state/etcd.h"
+#include "cluster/state/etcd/etcd_options.h"
 #endif
 
 #define PROGRAM    "tandem-sched"
@@ -37,7 +37,9 @@
 struct options {
 	struct td_scheduler_options scheduler;
 	uint64_t gpu_bytes;
-	const char *etcd, *ca, *certificate, *key, *user;
+#ifdef TD_HAVE_ETCD
+	struct td_etcd_settings etcd;
+#endif
 	char name[128];
 };
 
@@ -58,12 +60,19 @@ static void help(void)
 	     "  --period TIME        how often Slurm is asked (default: 250ms)\n"
 	     "  --start TIME         a placed job that does not run by then waits again\n"
 	     "                       (default: 2m)\n"
-	     "  --etcd URLS          several schedulers may run, and one leads; without it: one\n"
-	     "  --etcd-ca FILE, --etcd-cert FILE, --etcd-key FILE, --etcd-user NAME:PASSWORD-FILE\n"
-	     "  --name NAME          of this one among them (default: HOST.PID)\n"
-	     "  --lease TIME         a leader that is silent is followed after it (default: 10s)\n"
 	     "  --quiet              no line for each decision\n"
-	     "  -h, --help, -V, --version");
+	     "  -h, --help, -V, --version\n"
+	     "\n"
+	     "Several may run if they share a state, and one of them leads:\n"
+	     "  --name NAME          of this one among them (default: HOST.PID)\n"
+	     "  --lease TIME         a leader that is silent is followed after it (default: 10s)");
+#ifdef TD_HAVE_ETCD
+#define OPTION(name, letter, argument, help) printf("  --%-18s %s\n", name " " argument, help);
+#include "cluster/state/etcd/etcd_options.def"
+#undef OPTION
+#else
+	puts("  (this build has no etcd: it needs libcurl and jansson)");
+#endif
 }
 
 /* --- options --- */
@@ -101,11 +110,6 @@ enum {
 	OPT_RESTART,
 	OPT_PERIOD,
 	OPT_START,
-	OPT_ETCD,
-	OPT_CA,
-	OPT_CERT,
-	OPT_KEY,
-	OPT_USER,
 	OPT_NAME,
 	OPT_LEASE,
 	OPT_QUIET,
@@ -118,14 +122,14 @@ static const struct option table[] = {
 	{"restart", required_argument, NULL, OPT_RESTART},
 	{"period", required_argument, NULL, OPT_PERIOD},
 	{"start", required_argument, NULL, OPT_START},
-	{"etcd", required_argument, NULL, OPT_ETCD},
-	{"etcd-ca", required_argument, NULL, OPT_CA},
-	{"etcd-cert", required_argument, NULL, OPT_CERT},
-	{"etcd-key", required_argument, NULL, OPT_KEY},
-	{"etcd-user", required_argument, NULL, OPT_USER},
 	{"name", required_argument, NULL, OPT_NAME},
 	{"lease", required_argument, NULL, OPT_LEASE},
 	{"quiet", no_argument, NULL, OPT_QUIET},
+#ifdef TD_HAVE_ETCD
+#define OPTION(name, letter, argument, help) {name, required_argument, NULL, letter},
+#include "cluster/state/etcd/etcd_options.def"
+#undef OPTION
+#endif
 	{0},
 };
 
@@ -165,11 +169,6 @@ static int parse_one(int c, const char *text, struct options *o, struct td_err *
 	case OPT_START:
 		return parse_time(text, 5 * TD_NS_PER_S, 86400 * TD_NS_PER_S, "5s to 24h",
 			&brain->start_ns, err);
-	case OPT_ETCD: o->etcd = text; return 0;
-	case OPT_CA: o->ca = text; return 0;
-	case OPT_CERT: o->certificate = text; return 0;
-	case OPT_KEY: o->key = text; return 0;
-	case OPT_USER: o->user = text; return 0;
 	case OPT_NAME:
 		if (!*text || strlen(text) >= sizeof(o->name))
 			return td_err_expected(err, -EINVAL, text, "up to 127 characters");
@@ -181,7 +180,13 @@ static int parse_one(int c, const char *text, struct options *o, struct td_err *
 		if (!r)
 			o->scheduler.lease_s = (uint32_t)(lease_ns / TD_NS_PER_S);
 		return r;
-	default: o->scheduler.log = NULL; return 0;
+	case OPT_QUIET: o->scheduler.log = NULL; return 0;
+	default:
+#ifdef TD_HAVE_ETCD
+		return td_etcd_settings_take(&o->etcd, c, text, err);
+#else
+		return -EINVAL;
+#endif
 	}
 }
 
@@ -219,62 +224,15 @@ static int parse(int argc, char **argv, struct options *o, struct td_err *err)
 
 /* --- the state --- */
 
-#ifdef TD_HAVE_ETCD
-/* Reads NAME:FILE, where the first line of FILE is the password. */
-static int read_login(
-	const char *text, char *ret_name, char *ret_password, size_t len, struct td_err *err)
-{
-	const char *colon = strchr(text, ':');
-	FILE *in;
-
-	if (!colon || (size_t)(colon - text) >= len)
-		return td_err_expected(err, -EINVAL, text, "NAME:FILE");
-	memcpy(ret_name, text, (size_t)(colon - text));
-	ret_name[colon - text] = 0;
-	in = fopen(colon + 1, "re");
-	if (!in || !fgets(ret_password, (int)len, in)) {
-		int code = in ? EIO : errno;
-
-		if (in)
-			fclose(in);
-		return td_err_set(err, -code, "--etcd-user: %s: %s", colon + 1, strerror(code));
-	}
-	fclose(in);
-	ret_password[strcspn(ret_password, "\n")] = 0;
-	return 0;
-}
-
-static int open_etcd(const struct options *o, struct td_state **ret, struct td_err *err)
-{
-	char name[256], password[256];
-	struct td_etcd_options etcd = {
-		.endpoints = o->etcd, .ca = o->ca, .certificate = o->certificate, .key = o->key};
-	int r = o->user ? read_login(o->user, name, password, sizeof(name), err) : 0;
-
-	if (r)
-		return r;
-	if (o->user) {
-		etcd.user = name;
-		etcd.password = password;
-	}
-	return td_etcd_open(&etcd, ret, err);
-}
-#else
-static int open_etcd(const struct options *o, struct td_state **ret, struct td_err *err)
-{
-	(void)ret;
-	return td_err_set(err, -ENOTSUP,
-		"--etcd: \"%s\": this build has no etcd; it needs libcurl and jansson", o->etcd);
-}
-#endif
-
 static int open_state(const struct options *o, struct td_memory_store **ret_store,
 	struct td_state **ret, struct td_err *err)
 {
-	if (o->etcd)
-		return open_etcd(o, ret, err);
-	if (o->ca || o->certificate || o->key || o->user)
-		return td_err_set(err, -EINVAL, "--etcd-...: expected --etcd URLS with it");
+#ifdef TD_HAVE_ETCD
+	if (o->etcd.options.endpoints)
+		return td_etcd_open(&o->etcd.options, ret, err);
+#else
+	(void)o;
+#endif
 	*ret_store = td_memory_store_new();
 	*ret = *ret_store ? td_memory_open(*ret_store) : NULL;
 	return *ret ? 0 : td_err_set(err, -ENOMEM, "no memory");
