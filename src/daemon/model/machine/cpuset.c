@@ -233,13 +233,102 @@ int td_cpuset_leave(const struct td_cpuset *cpuset, const char *root, const char
 	return write_pid(cpuset->own, JOBS, pid);
 }
 
+/* -- limits that a process would escape -- */
+
+/* The files of limits. "max" means none; cpu.max is followed by its period. */
+static const char *const limits[] = {
+	"memory.max", "memory.high", "memory.swap.max", "pids.max", "cpu.max"};
+
+/* Writes the first line of the file. Returns 0 or -errno. */
+static int read_line(const char *path, char *ret, size_t len)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), r = 0;
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = read(fd, ret, len - 1);
+	if (n < 0)
+		r = -errno;
+	close(fd);
+	ret[n > 0 ? n : 0] = 0;
+	ret[strcspn(ret, "\n")] = 0;
+	return r;
+}
+
+/* Returns whether the group has a limit, and says which. */
+static bool has_limit(const char *directory, const char *group, char *why, size_t len)
+{
+	char path[2 * TD_CPUSET_PATH + 32], value[64];
+
+	for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
+		int r;
+
+		snprintf(path, sizeof(path), "%s/%s", directory, limits[i]);
+		r = read_line(path, value, sizeof(value));
+		if (r == -ENOENT || (!r && !strncmp(value, "max", 3)))
+			continue;
+		if (r)
+			snprintf(why, len, "%s of its control group %.120s cannot be read: %s",
+				limits[i], group, strerror(-r));
+		else
+			snprintf(why, len, "its control group %.120s has %s=%s", group, limits[i],
+				value);
+		return true;
+	}
+	return false;
+}
+
+/* Returns whether the group is `own` or above it. */
+static bool is_above(const char *directory, const char *own)
+{
+	size_t len = strlen(directory);
+
+	return !strncmp(own, directory, len) && (!own[len] || own[len] == '/');
+}
+
+bool td_cpuset_escapes(
+	const struct td_cpuset *cpuset, const char *root, const char *group, char *why, size_t len)
+{
+	char directory[2 * TD_CPUSET_PATH];
+	size_t end = strlen(root);
+
+	if (strstr(group, "/..")) {
+		snprintf(why, len, "its control group %.120s cannot be seen from here", group);
+		return true;
+	}
+	snprintf(directory, sizeof(directory), "%s%s", root, group);
+	while (strlen(directory) > end && !is_above(directory, cpuset->own)) {
+		if (has_limit(directory, directory + end, why, len))
+			return true;
+		*strrchr(directory, '/') = 0;
+	}
+	return false;
+}
+
+/* -- other managers -- */
+
+/* Returns whether the part of a path is the word, or begins with it and "-", "." or "_". */
+static bool is_named(const char *part, size_t len, const char *word)
+{
+	size_t n = strlen(word);
+
+	return len >= n && !memcmp(part, word, n) && (len == n || strchr("-._:", part[n]));
+}
+
 bool td_cpuset_is_foreign(const char *group)
 {
-	static const char *const words[] = {"slurm", "docker", "kubepods", "containerd", "libpod",
-		"crio", "lxc", "machine.slice"};
+	static const char *const words[] = {"slurm", "slurmstepd", "slurmd", "docker", "kubepods",
+		"kubelet", "containerd", "cri-containerd", "nerdctl", "libpod", "crio", "lxc",
+		"machine.slice"};
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
-		if (strstr(group, words[i]))
-			return true;
+	while (*group) {
+		size_t len = strcspn(group, "/");
+
+		for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+			if (is_named(group, len, words[i]))
+				return true;
+		group += len + (group[len] == '/');
+	}
 	return false;
 }

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 #define TD_CPUSET_PATH 512
@@ -44,5 +45,17 @@ int td_cpuset_join(const struct td_cpuset *cpuset, pid_t pid);
  */
 int td_cpuset_leave(const struct td_cpuset *cpuset, const char *root, const char *group, pid_t pid);
 
-/* Returns whether another manager of jobs, such as Slurm or a container engine, made the group. */
+/*
+ * Returns whether the process would escape a limit by td_cpuset_join(): whether its group, or one
+ * above it that is not above the daemon's own group, has a limit of memory, processes or CPU time,
+ * or one that cannot be read. `group` is the process's own as in /proc/PID/cgroup, under root. If
+ * so, writes a part of a sentence that names the group and the limit.
+ */
+bool td_cpuset_escapes(
+	const struct td_cpuset *cpuset, const char *root, const char *group, char *why, size_t len);
+
+/*
+ * Returns whether another manager of jobs, such as Slurm or a container engine, made the group. It
+ * goes by the names of the path's parts, such as docker-ID.scope or slurmstepd.scope.
+ */
 bool td_cpuset_is_foreign(const char *group);

@@ -31,13 +31,31 @@ static void change(struct td_cpus *cpus, const struct td_options *options)
 		td_log(TD_LOG_WARN, "besteffort.cpus=%s %s", cpus->set, cpus->cpuset.why);
 }
 
-static void join(struct td_cpus *cpus, struct td_process *process)
+static void keep(struct td_cpus *cpus, struct td_node *node, struct td_process *process,
+	const char *why, uint64_t now_ns)
 {
-	char group[TD_CPUSET_PATH];
+	char detail[256];
+
+	process->cpus = TD_CPUS_KEPT;
+	snprintf(detail, sizeof(detail), "%s, which it would escape", why);
+	td_node_event(node, TD_EVENT_CPUS, process, TD_GPU_ANY, now_ns, 0, 0, detail);
+	cpus->kept = process->id;
+	snprintf(cpus->kept_why, sizeof(cpus->kept_why), "process %d runs on all CPUs: %s",
+		(int)process->pid, detail);
+}
+
+static void join(
+	struct td_cpus *cpus, struct td_node *node, struct td_process *process, uint64_t now_ns)
+{
+	char group[TD_CPUSET_PATH], why[224];
 	int r = td_procfs_group(process->pid, group, sizeof(group));
 
 	if (!r && td_cpuset_is_foreign(group)) {
 		process->cpus = TD_CPUS_KEPT;
+		return;
+	}
+	if (!r && td_cpuset_escapes(&cpus->cpuset, cpus->root, group, why, sizeof(why))) {
+		keep(cpus, node, process, why, now_ns);
 		return;
 	}
 	if (!r)
@@ -59,7 +77,7 @@ static void leave(struct td_cpus *cpus, struct td_process *process)
 	process->cpus = TD_CPUS_ANY;
 }
 
-void td_cpus_turn(struct td_cpus *cpus, struct td_node *node)
+void td_cpus_turn(struct td_cpus *cpus, struct td_node *node, uint64_t now_ns)
 {
 	const char *set = strcmp(node->options.cpus, "none") ? node->options.cpus : "";
 	struct td_list *it;
@@ -76,8 +94,20 @@ void td_cpus_turn(struct td_cpus *cpus, struct td_node *node)
 		bool is_besteffort = process->job->settings.class == TD_CLASS_BESTEFFORT;
 
 		if (is_besteffort && *set && process->cpus == TD_CPUS_ANY)
-			join(cpus, process);
+			join(cpus, node, process, now_ns);
 		else if (!is_besteffort && process->cpus == TD_CPUS_BESTEFFORT)
 			leave(cpus, process);
 	}
+}
+
+const char *td_cpus_why(const struct td_cpus *cpus, const struct td_node *node)
+{
+	struct td_list *it;
+
+	if (*cpus->cpuset.why || !*cpus->set)
+		return cpus->cpuset.why;
+	td_list_for_each (it, &node->processes)
+		if (*cpus->kept_why && td_process_at(it)->id == cpus->kept)
+			return cpus->kept_why;
+	return "";
 }

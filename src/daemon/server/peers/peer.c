@@ -510,7 +510,7 @@ uint64_t td_server_turn(void *arg, uint64_t now_ns)
 	wakeup = mps_ns < wakeup ? mps_ns : wakeup;
 	pressure_ns = td_pressure_watch_turn(&server->pressure, &server->node, now_ns);
 	wakeup = pressure_ns < wakeup ? pressure_ns : wakeup;
-	td_cpus_turn(&server->cpus, &server->node);
+	td_cpus_turn(&server->cpus, &server->node, now_ns);
 	sweep_ns = td_sweep_turn(&server->sweep, now_ns);
 	wakeup = sweep_ns < wakeup ? sweep_ns : wakeup;
 	td_list_for_each (it, &server->peers) {

@@ -14,6 +14,7 @@
 
 static char root[64];
 static struct td_cpuset cpuset;
+static char why[224];
 
 static const char *path_of(const char *name)
 {
@@ -187,6 +188,70 @@ TEST(groups_of_others_are_known_by_their_names)
 	CHECK(td_cpuset_is_foreign("/system.slice/slurmstepd.scope/job_7/step_0/user/task_0"));
 	CHECK(td_cpuset_is_foreign("/kubepods.slice/kubepods-pod1.slice/cri-containerd-2.scope"));
 	CHECK(td_cpuset_is_foreign("/system.slice/docker-0123.scope"));
+	CHECK(td_cpuset_is_foreign("/machine.slice/libpod-0123.scope"));
+	CHECK(td_cpuset_is_foreign("/lxc.payload.web/init.scope"));
+	CHECK(td_cpuset_is_foreign("/docker/0123"));
+	CHECK(td_cpuset_is_foreign("/slurm_host1/uid_7"));
 	CHECK(!td_cpuset_is_foreign("/user.slice/user-1000.slice/session-2.scope"));
 	CHECK(!td_cpuset_is_foreign(""));
+	/* The words as parts of other names. */
+	CHECK(!td_cpuset_is_foreign("/user.slice/my-docker.service"));
+	CHECK(!td_cpuset_is_foreign("/user.slice/flxc/machine.slices"));
+	CHECK(!td_cpuset_is_foreign("/user.slice/machine-learning.service"));
+	CHECK(!td_cpuset_is_foreign("/user.slice/slurmy"));
+}
+
+static bool escapes(const char *group)
+{
+	why[0] = 0;
+	return td_cpuset_escapes(&cpuset, root, group, why, sizeof(why));
+}
+
+TEST(a_process_that_would_escape_a_limit_is_known)
+{
+	start();
+	make_group("session/app");
+	CHECK_EQ(set("/service", "0"), 0);
+	CHECK(!escapes("/session/app"));
+	put("session/memory.max", "max\n");
+	put("session/cpu.max", "max 100000\n");
+	put("session/app/pids.max", "max\n");
+	CHECK(!escapes("/session/app"));
+	put("session/cpu.max", "50000 100000\n");
+	CHECK(escapes("/session/app"));
+	CHECK_STR(why, "its control group /session has cpu.max=50000 100000");
+	put("session/app/memory.high", "1048576\n");
+	CHECK(escapes("/session/app"));
+	CHECK_STR(why, "its control group /session/app has memory.high=1048576");
+	CHECK(escapes("/session") && !escapes("/") && !escapes("") && !escapes("/sess"));
+	end();
+}
+
+TEST(limits_that_it_keeps_do_not_count)
+{
+	start();
+	make_group("service/app");
+	put("service/memory.max", "1048576\n"); /* it holds below the group, too */
+	put("service/tandemd/pids.max", "7\n");
+	CHECK_EQ(set("/service", "0"), 0);
+	CHECK(!escapes("/service") && !escapes("/service/app") && !escapes("/service/besteffort"));
+	put("service/app/pids.max", "7\n");
+	CHECK(escapes("/service/app"));
+	/* The name alone does not make a group one of those above. */
+	make_group("serv");
+	put("serv/pids.max", "7\n");
+	CHECK(escapes("/serv"));
+	end();
+}
+
+TEST(what_cannot_be_seen_counts_as_a_limit)
+{
+	start();
+	CHECK_EQ(set("/service", "0"), 0);
+	CHECK(escapes("/../other"));
+	CHECK_STR(why, "its control group /../other cannot be seen from here");
+	CHECK(!mkdir(path_of("session/pids.max"), 0755)); /* cannot be read */
+	CHECK(escapes("/session"));
+	CHECK_STR(why, "pids.max of its control group /session cannot be read: Is a directory");
+	end();
 }
