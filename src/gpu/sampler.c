@@ -16,6 +16,7 @@
 
 #include "base/time.h"
 #include "gpu/figures.h"
+#include "gpu/xid_queue.h"
 
 /* At the daemon's end a call of NVML is waited for this long at most. */
 #define PATIENCE_NS TD_NS_PER_S
@@ -38,17 +39,12 @@ struct td_sampler {
 	struct td_xid_log log;
 	char opened[TD_SAMPLER_PATH]; /* path of the log that is open; "": none is */
 	/*
-	 * By index in the sample: the GPU's UUID, its last Xid, and its recent figures. NULL:
-	 * memory was short.
+	 * By index in the sample: the GPU's UUID, its Xids, and its recent figures. NULL: memory
+	 * was short.
 	 */
 	struct {
 		uint8_t uuid[16];
-		uint32_t xid;
-		uint64_t xid_ns;
-		int xid_pid;
-		/* The last row of the log about this GPU whose Xid was not reported yet. */
-		struct td_xid_row row;
-		uint64_t row_ns;
+		struct td_xid_queue xids;
 		struct td_figures *figures;
 	} seen[TD_NVML_GPU_MAX];
 };
@@ -57,8 +53,6 @@ struct td_sampler {
  * A figure of a GPU is a mean over this time, because a single sample may fall between two kernels.
  */
 #define MEAN_NS TD_NS_PER_S
-/* Longest time between an Xid's event and its line in the log. */
-#define TOGETHER_NS TD_NS_PER_S
 
 static bool all_are_lost(const struct td_nvml_gpu *gpus, int count)
 {
@@ -77,25 +71,8 @@ static void take_rows(struct td_sampler *sampler, uint64_t now_ns)
 		for (uint32_t i = 0; i < sampler->fresh.gpu_count; i++) {
 			if (memcmp(&sampler->fresh.gpus[i].pci, &row.gpu, sizeof(row.gpu)) != 0)
 				continue;
-			sampler->seen[i].row = row;
-			sampler->seen[i].row_ns = now_ns;
+			td_xid_queue_line(&sampler->seen[i].xids, row.xid, row.pid, now_ns);
 		}
-}
-
-/*
- * Sets the process of a GPU's last Xid from the log. The event and the line come in either order.
- */
-static void find_pid(struct td_sampler *sampler, uint32_t place, uint64_t now_ns)
-{
-	struct td_xid_row *row = &sampler->seen[place].row;
-
-	if (!sampler->seen[place].xid || sampler->seen[place].xid_pid ||
-		row->xid != sampler->seen[place].xid ||
-		now_ns - sampler->seen[place].row_ns > TOGETHER_NS ||
-		now_ns - sampler->seen[place].xid_ns > TOGETHER_NS)
-		return;
-	sampler->seen[place].xid_pid = row->pid;
-	row->xid = 0;
 }
 
 static void take_xids(struct td_sampler *sampler, uint64_t now_ns)
@@ -108,12 +85,8 @@ static void take_xids(struct td_sampler *sampler, uint64_t now_ns)
 		for (uint32_t i = 0; i < sampler->fresh.gpu_count; i++) {
 			if (sampler->fresh.gpus[i].index != index)
 				continue;
-			sampler->seen[i].xid = xid;
-			sampler->seen[i].xid_ns = now_ns;
-			sampler->seen[i].xid_pid = 0;
+			td_xid_queue_event(&sampler->seen[i].xids, xid, now_ns);
 		}
-	for (uint32_t i = 0; i < sampler->fresh.gpu_count; i++)
-		find_pid(sampler, i, now_ns);
 }
 
 /*
@@ -128,7 +101,7 @@ static struct td_figures *figures_of(struct td_sampler *sampler, uint32_t place)
 		sampler->seen[place].figures = calloc(1, sizeof(struct td_figures));
 	if (memcmp(sampler->seen[place].uuid, uuid, 16)) {
 		memcpy(sampler->seen[place].uuid, uuid, 16);
-		sampler->seen[place].xid = 0;
+		sampler->seen[place].xids = (struct td_xid_queue){.count = 0};
 		if (sampler->seen[place].figures)
 			sampler->seen[place].figures->count = 0;
 	}
@@ -158,9 +131,11 @@ static void take_glance(struct td_sampler *sampler)
 	}
 	take_xids(sampler, now_ns);
 	for (uint32_t i = 0; i < sampler->fresh.gpu_count; i++) {
-		sampler->fresh.gpus[i].xid = sampler->seen[i].xid;
-		sampler->fresh.gpus[i].xid_ns = sampler->seen[i].xid_ns;
-		sampler->fresh.gpus[i].xid_pid = sampler->seen[i].xid_pid;
+		struct td_xid_error error = td_xid_queue_show(&sampler->seen[i].xids, now_ns);
+
+		sampler->fresh.gpus[i].xid = error.xid;
+		sampler->fresh.gpus[i].xid_ns = error.ns;
+		sampler->fresh.gpus[i].xid_pid = error.pid;
 	}
 	sampler->fresh.glance_ns = now_ns;
 }
