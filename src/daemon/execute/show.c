@@ -35,6 +35,9 @@ static const struct td_profile *profile_of(const struct td_node *node, struct td
 	bool knows = false;
 
 	client->profile = (struct td_profile){0};
+	/* Other policies do not ask, and the page of a program is not in the cache. */
+	if (!(node->policy->needs & TD_HAS(PROFILES)))
+		return NULL;
 	for (uint32_t k = 0; page && k < TD_LAYER_KINDS; k++) {
 		client->profile.layers[k] =
 			atomic_load_explicit(&page->layers[k], memory_order_relaxed);

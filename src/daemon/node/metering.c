@@ -64,6 +64,9 @@ void td_metering_read(const struct td_node *node, struct td_client *client, uint
 		td_activity_stop(&client->activity);
 		return;
 	}
+	/* The pages of programs are seldom in the cache, so they are read only when needed. */
+	if (!td_activity_is_due(&client->activity, now_ns))
+		return;
 	counters = counters_of(node, client);
 	(void)td_activity_read(&client->activity, &counters, now_ns);
 }

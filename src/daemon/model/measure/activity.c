@@ -52,6 +52,11 @@ static void find_need(struct td_activity *activity, uint64_t used_ns, uint64_t a
 	activity->need_ppm = need > 1 ? (uint32_t)need : 1;
 }
 
+bool td_activity_is_due(const struct td_activity *activity, uint64_t now_ns)
+{
+	return !activity->read_ns || rise(now_ns, activity->read_ns) >= TD_ACTIVITY_WINDOW_NS;
+}
+
 bool td_activity_read(
 	struct td_activity *activity, const struct td_activity_counters *counters, uint64_t now_ns)
 {
@@ -62,7 +67,7 @@ bool td_activity_read(
 		activity->read_ns = now_ns;
 		return false;
 	}
-	if (elapsed_ns < TD_ACTIVITY_WINDOW_NS)
+	if (!td_activity_is_due(activity, now_ns))
 		return false;
 	used = work_off(&activity->used_left_ns, rise(counters->used_ns, activity->read.used_ns),
 		elapsed_ns);

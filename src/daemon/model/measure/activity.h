@@ -42,6 +42,9 @@ struct td_activity {
 	uint64_t used_ns, active_ns, core_ns;
 };
 
+/* Returns whether the next td_activity_read() uses its counters. */
+bool td_activity_is_due(const struct td_activity *activity, uint64_t now_ns);
+
 /* Reads the counters. Does nothing until a window is over. Returns whether the rates are new. */
 bool td_activity_read(
 	struct td_activity *activity, const struct td_activity_counters *counters, uint64_t now_ns);

@@ -139,17 +139,21 @@ static void say_service(struct fake *f, const char *name)
 
 TEST(policies_see_the_curves_of_a_service_on_its_gpu_and_the_layers_of_training)
 {
+	static struct td_policy asks;
 	struct fake *api, *training;
 
 	make_folder();
 	begin();
+	asks = *td_policy_find("timeshare");
+	asks.needs = TD_HAS(PROFILES);
+	w.node.options.policy = &asks;
 	api = program(0, "api", MIB);
 	training = program(1, "train", MIB);
 	write_profile("api.profile", w.node.gpus[0].name, 0.02);
 	CHECK(!(w.node.options.has & TD_HAS(PROFILES)));
 	CHECK_EQ(td_options_set(&w.node.options, "profiles", folder, NULL), 0);
 	td_node_options_changed(&w.node, w.now, "profiles");
-	CHECK(w.node.options.has & TD_HAS(PROFILES));
+	CHECK(w.node.options.has & TD_HAS(PROFILES) && w.node.policy == &asks);
 	training->process->service_page = &page;
 	say_service(api, "api");
 	(void)td_node_step(&w.node, w.now);
