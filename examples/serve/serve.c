@@ -5,7 +5,7 @@
  *   GET /healthz                  200 when the first batch has run
  *   GET /metrics                  Prometheus text
  *
- * It tells tandem of its requests (tandem/tandem.h); without tandem it runs as well. It handles no
+ * It tells tandem of its requests (tandem/tandem.h), unless it is --plain. It handles no
  * signals, so that tandem lets its GPU work end before it leaves.
  */
 #include <errno.h>
@@ -13,6 +13,7 @@
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,7 @@ struct serve {
 	const char *name;
 	uint64_t port, objective_ns, linger_ns, width, layers, batch_max, kernel_ns, request_ns,
 		sms, bandwidth;
+	bool plain;
 };
 
 static struct serve serve = {.name = "serve", .width = 64, .layers = 4, .batch_max = 16, .sms = 1};
@@ -219,7 +221,7 @@ static void completed(void *arg, struct MHD_Connection *connection, void **state
 static const char usage[] =
 	"usage: serve [--port N] [--name NAME] [--objective TIME] [--batch N] [--linger TIME]\n"
 	"             [--width N] [--layers N] [--kernel TIME] [--request TIME] [--sms N]\n"
-	"             [--bandwidth RATE]\n"
+	"             [--bandwidth RATE] [--plain]\n"
 	"Answers http://127.0.0.1:PORT/infer?x=NUMBER with a small network on the GPU.\n"
 	"  --port N          0 (the default): any, which is printed\n"
 	"  --objective TIME  for the 99th percentile of its latency, told to tandem\n"
@@ -229,7 +231,8 @@ static const char usage[] =
 	"  --kernel TIME     each batch takes so much longer (0) on --sms N SMs (1), and each of "
 	"its\n"
 	"                    requests --request TIME (0) more; with --bandwidth RATE of memory "
-	"(0)\n";
+	"(0)\n"
+	"  --plain           tell tandem nothing, as a service that does not know it\n";
 
 enum {
 	OPTION_PORT = 256,
@@ -242,7 +245,8 @@ enum {
 	OPTION_KERNEL,
 	OPTION_SMS,
 	OPTION_REQUEST,
-	OPTION_BANDWIDTH
+	OPTION_BANDWIDTH,
+	OPTION_PLAIN
 };
 
 static const struct option options[] = {
@@ -257,6 +261,7 @@ static const struct option options[] = {
 	{"sms", required_argument, NULL, OPTION_SMS},
 	{"request", required_argument, NULL, OPTION_REQUEST},
 	{"bandwidth", required_argument, NULL, OPTION_BANDWIDTH},
+	{"plain", no_argument, NULL, OPTION_PLAIN},
 	{0},
 };
 
@@ -273,6 +278,7 @@ static int take_option(int c, struct td_err *err)
 	case OPTION_REQUEST: return td_parse_duration(optarg, &serve.request_ns, err);
 	case OPTION_BANDWIDTH: return td_parse_size(optarg, 0, &serve.bandwidth, err);
 	case OPTION_SMS: return td_parse_u64(optarg, 1, 1024, &serve.sms, err);
+	case OPTION_PLAIN: serve.plain = true; return 0;
 	default: break;
 	}
 	if (!*optarg || strlen(optarg) > NAME_MAX_)
@@ -345,7 +351,9 @@ int main(int argc, char **argv)
 	serve.batcher.sms = (unsigned)serve.sms;
 	if (listen_here())
 		return EXIT_FAILURE;
-	if (tandem_service(serve.name, serve.objective_ns, (uint32_t)serve.batch_max))
+	/* Without this call tandem ignores the others. */
+	if (!serve.plain &&
+		tandem_service(serve.name, serve.objective_ns, (uint32_t)serve.batch_max))
 		fprintf(stderr, "serve: tandem does not count the requests: memory is short\n");
 	batcher_run(&serve.batcher, (uint32_t)serve.width, (uint32_t)serve.layers,
 		(uint32_t)serve.batch_max, ready);
