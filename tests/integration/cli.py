@@ -79,6 +79,12 @@ def layers_of_an_onnx_file_are_shown_and_go_with_the_program():
         refused(world, TANDEM, "run", "--layers", "1,2", quoted="1,2", expected=("11 counts",))
 
 
+def the_doctor_says_that_the_gpus_are_software():
+    with World() as world:
+        shown = world.call(SOFTGPU, "run", "--", TANDEM, "doctor").stdout
+        assert "softgpu's: its GPUs are software" in shown and "prohibited" not in shown, shown
+
+
 def variables_that_a_command_would_inherit_are_quoted_too():
     with World() as world:
         for name in ("TANDEM_MEM", "NVIDIA_GPU_MEMORY_LIMIT", "TANDEM_MEM_SOFT", "TANDEM_DUTY",
@@ -601,6 +607,7 @@ def who_has_stopped_one_may_start_another_at_once():
 
 run_cases([
     options_of_run_quote_what_they_refuse_and_say_what_they_take,
+    the_doctor_says_that_the_gpus_are_software,
     variables_that_a_command_would_inherit_are_quoted_too,
     where_the_daemon_is_looked_for_is_quoted_if_nobody_can_be_there,
     of_a_sockets_path_the_last_directory_may_be_new,

@@ -42,6 +42,7 @@ static struct {
 	uint64_t begun, done; /* copies, of which the last VMM_MAX are kept */
 	uint64_t marks[8];    /* of events: copies before them */
 	uint64_t next_address, device_bytes, device_most, host_bytes, host_most;
+	unsigned events;                       /* those that there are */
 	unsigned calls, fail_first, fail_last; /* calls are counted from 1 */
 	unsigned broken; /* rules broken; what the driver would have done is unknown then */
 } vmm;
@@ -264,6 +265,7 @@ static CUresult vmm_event(CUevent *ret, unsigned flags)
 	(void)flags;
 	if (vmm_refuses())
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	vmm.events++;
 	next = next % 7 + 1;
 	vmm.marks[next] = 0;
 	*ret = (CUevent)next;
@@ -273,6 +275,7 @@ static CUresult vmm_event(CUevent *ret, unsigned flags)
 static CUresult vmm_event_end(CUevent event)
 {
 	(void)event;
+	vmm.events--;
 	return CUDA_SUCCESS;
 }
 

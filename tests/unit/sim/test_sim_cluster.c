@@ -178,6 +178,12 @@ TEST(how_busy_gpus_are_while_jobs_come_is_counted)
 	CHECK(near(cluster.counts.arriving_busy_gpu_s, 16 * 80));
 	CHECK(near(cluster.counts.busy_gpu_s, 16 * 1080));
 	td_cluster_deinit(&cluster);
+	/* The last one comes while the first two are at work. */
+	jobs[2] = make_job(60, 1000, 16, TD_CLASS_BESTEFFORT);
+	run(&td_sched_fifo, jobs, 3);
+	CHECK(near(cluster.counts.arriving_s, 60));
+	CHECK(near(cluster.counts.arriving_busy_gpu_s, 16 * 60));
+	td_cluster_deinit(&cluster);
 }
 
 /*

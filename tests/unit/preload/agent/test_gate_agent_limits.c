@@ -154,7 +154,9 @@ CASE(beside_what_came_from_other_processes_since_the_last_answer_more_is_asked_f
 	EXPECT(td_client_need(0, 5 * MIB, TD_MOVABLE) == TD_NEED_DEVICE);
 	begin_to_ask();
 	answer(1, TD_ANSWER_OK, 50 * MIB);
-	EXPECT(td_client_need(0, 37 * MIB, TD_MOVABLE) == TD_NEED_DEVICE); /* the daemon knows */
+	EXPECT(td_client_need(0, 30 * MIB, TD_MOVABLE) == TD_NEED_DEVICE); /* the daemon knows */
 	atomic_store(&fake.crossed, 46 * MIB);
+	/* It knows all but the last MiB. */
+	EXPECT(td_client_need(0, 6 * MIB, TD_MOVABLE) == TD_NEED_DEVICE);
 	begin_to_ask();
 }

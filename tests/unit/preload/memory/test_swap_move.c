@@ -124,6 +124,7 @@ static void is_all_right(void)
 	CHECK_EQ(vmm.host_bytes, spilled);
 	CHECK_EQ(vmm_count(vmm.reserved), 2);
 	CHECK_EQ(vmm.begun, vmm.done);
+	CHECK_EQ(vmm.events, 0);
 	CHECK_EQ(td_swap_find(ranges[0])->moving + td_swap_find(ranges[1])->moving, 0);
 	CHECK_EQ(vmm.broken, 0);
 }
@@ -260,6 +261,15 @@ static CUresult tell_nothing(size_t *left, size_t *all)
 }
 
 /* Otherwise it would be filled for ever, and all behind it would wait. */
+TEST(an_address_that_is_no_allocation_frees_nothing)
+{
+	begin_world();
+	CHECK_EQ(td_swap_release(0x10), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(td_swap_release(ranges[0] + VMM_GRANULE), CUDA_ERROR_INVALID_VALUE);
+	is_all_right();
+	end_world();
+}
+
 TEST(a_device_that_is_gone_is_not_waited_for)
 {
 	struct td_memory_stats stats;

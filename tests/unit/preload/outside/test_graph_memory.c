@@ -151,6 +151,20 @@ static CUresult destroy(void *handle)
 	return CUDA_SUCCESS;
 }
 
+static CUresult refuse(void *handle)
+{
+	(void)handle;
+	return CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult refuse_pointer(CUdeviceptr *ret, void *pool, void *data)
+{
+	(void)ret;
+	(void)pool;
+	(void)data;
+	return CUDA_ERROR_INVALID_VALUE;
+}
+
 static CUresult context_of(CUcontext *ret)
 {
 	*ret = (CUcontext)0xc0;
@@ -323,6 +337,18 @@ TEST(what_a_destroyed_one_had_is_there_for_the_next_one_of_its_graph)
 	CHECK_EQ(td_hook_cuMemAlloc_v2(&at, 4 * MIB), CUDA_SUCCESS);
 	CHECK_EQ(td_hook_cuGraphLaunch(make(0), STREAM), CUDA_ERROR_OUT_OF_MEMORY);
 	CHECK_EQ(launches, 4);
+}
+
+TEST(the_program_hears_what_the_driver_refuses)
+{
+	CUdeviceptr at;
+
+	begin("8m");
+	td_real.cuGraphExecDestroy = td_real.cuGraphDestroy = refuse;
+	td_real.cuMemPoolImportPointer = refuse_pointer;
+	CHECK_EQ(td_hook_cuGraphExecDestroy(exec_of(0)), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(td_hook_cuGraphDestroy(graph_of(0)), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(td_hook_cuMemPoolImportPointer(&at, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST(what_one_had_whose_graph_is_destroyed_is_nobodys)

@@ -304,3 +304,39 @@ TEST(those_who_wait_to_be_accepted_are_taken_many_at_a_time)
 	CHECK(turns < NEWCOMERS / 2);
 	end();
 }
+
+TEST(what_a_plan_says_is_on_the_programs_page)
+{
+	const struct td_pacing pacing = {.window_ns = 1,
+		.duty_ppm = 2,
+		.rivals = 3,
+		.steps = 4,
+		.hold = 5,
+		.alone = 6,
+		.pause_until_ns = 7,
+		.sharers = 8,
+		.long_ns = 9,
+		.long_every_ns = 10,
+		.hold_new = 11,
+		.batch = 12};
+	struct td_peer *peer;
+
+	begin();
+	program_comes(0);
+	peer = td_container_of(server.peers.prev, struct td_peer, of_server);
+	server.node.io.gate(peer, TD_WORD_WINDOW, &pacing);
+	CHECK_EQ(atomic_load(&peer->gate->word), TD_WORD_WINDOW);
+	CHECK_EQ(atomic_load(&peer->gate->window_ns), 1);
+	CHECK_EQ(atomic_load(&peer->gate->duty_ppm), 2);
+	CHECK_EQ(atomic_load(&peer->gate->rivals), 3);
+	CHECK_EQ(atomic_load(&peer->gate->steps), 4);
+	CHECK_EQ(atomic_load(&peer->gate->hold), 5);
+	CHECK_EQ(atomic_load(&peer->gate->alone), 6);
+	CHECK_EQ(atomic_load(&peer->gate->pause_until_ns), 7);
+	CHECK_EQ(atomic_load(&peer->gate->sharers), 8);
+	CHECK_EQ(atomic_load(&peer->gate->long_ns), 9);
+	CHECK_EQ(atomic_load(&peer->gate->long_every_ns), 10);
+	CHECK_EQ(atomic_load(&peer->gate->hold_new), 11);
+	CHECK_EQ(atomic_load(&peer->gate->batch), 12);
+	end();
+}
