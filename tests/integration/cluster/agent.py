@@ -4,6 +4,7 @@ usage: agent.py BUILD [CASE]..."""
 import base64
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -187,6 +188,41 @@ def an_etcd_that_is_killed_and_comes_back_has_the_node_again():
         assert world.agents[0].poll() is None
 
 
+def kills_of_agent_and_etcd_at_random_lose_nothing():
+    chance = random.Random(7)
+    with Node() as world:
+        world.has(lambda r: r["answers"], "a record")
+        for i in range(20):
+            if chance.random() < 0.5:
+                world.etcd.kill()
+                time.sleep(chance.random())
+                world.etcd.start()
+            else:
+                world.agents[-1].kill()
+                world.agents[-1].wait()
+                time.sleep(chance.random())
+                world.start_agent()
+            place = {"node": "node1" if i % 3 else "node2", "gpu": 0}
+            world.etcd.put(f"assign/{i % 7}", {"epoch": i, "places": [place]})
+        expected = {}
+        for i in range(20):
+            expected[str(i % 7)] = (i, i % 3 != 0)
+
+        def files():
+            found = {}
+            for name in os.listdir(f"{world.directory}/assign"):
+                try:
+                    with open(f"{world.directory}/assign/{name}") as f:
+                        found[name] = json.load(f)["epoch"]
+                except FileNotFoundError:
+                    pass
+            return found
+
+        until(lambda: files() == {job: epoch for job, (epoch, here) in expected.items() if here},
+              "the assignments of this node")
+        world.has(lambda r: r["answers"] and r["gpus"][0]["accepts"], "the record")
+
+
 def a_second_agent_of_the_name_waits():
     with Node() as world:
         world.has(lambda r: r["answers"], "a record")
@@ -213,6 +249,7 @@ run_cases([
     a_node_whose_agent_is_killed_is_gone_with_its_lease_and_comes_back,
     a_node_whose_daemon_ends_accepts_nothing,
     an_etcd_that_is_killed_and_comes_back_has_the_node_again,
+    kills_of_agent_and_etcd_at_random_lose_nothing,
     a_second_agent_of_the_name_waits,
     a_record_is_printed_without_etcd,
 ], at_once=2)
