@@ -52,20 +52,19 @@ static struct td_lock_group *find_group(struct td_lock *lock, uint32_t id)
 
 static void begin_gather(struct td_lock_group *g, uint32_t client, uint32_t gpu_count)
 {
-	g->seen = true;
 	g->wants = g->paused = g->holding = g->draining = g->filling = false;
 	g->open = g->closing = g->contended = false;
 	g->turn = (struct td_turn){0};
 	g->movable = g->pages_itself = true;
 	g->gpus = 0;
+	g->present_bytes = 0;
 	g->class = TD_CLASS_BESTEFFORT;
 	g->weight = 1;
 	g->first_client = client;
 	g->wants_since_ns = TD_NEVER;
 	g->opened_ns = g->idle_since_ns = 0;
-	memset(g->demand_bytes, 0, gpu_count * sizeof(g->demand_bytes[0]));
-	memset(g->left_bytes, 0, gpu_count * sizeof(g->left_bytes[0]));
-	memset(g->least_bytes, 0, gpu_count * sizeof(g->least_bytes[0]));
+	for (uint32_t gpu = 0; gpu < gpu_count; gpu++)
+		g->on[gpu].demand_bytes = g->on[gpu].left_bytes = g->on[gpu].least_bytes = 0;
 }
 
 static void gather_client(struct td_lock_group *g, const struct td_client_view *c)
@@ -77,9 +76,10 @@ static void gather_client(struct td_lock_group *g, const struct td_client_view *
 	g->class = c->class < g->class ? c->class : g->class;
 	g->weight = c->weight > g->weight ? c->weight : g->weight;
 	g->gpus |= 1ull << c->gpu;
-	g->demand_bytes[c->gpu] += c->demanded_bytes;
-	g->left_bytes[c->gpu] += td_view_left_bytes(c);
-	g->least_bytes[c->gpu] += td_view_least_bytes(c);
+	g->present_bytes += c->resident_bytes;
+	g->on[c->gpu].demand_bytes += c->demanded_bytes;
+	g->on[c->gpu].left_bytes += td_view_left_bytes(c);
+	g->on[c->gpu].least_bytes += td_view_least_bytes(c);
 	if (c->wants && c->wants_since_ns < g->wants_since_ns)
 		g->wants_since_ns = c->wants_since_ns;
 	if (c->idle_since_ns > g->idle_since_ns)
@@ -100,7 +100,7 @@ static void gather_client(struct td_lock_group *g, const struct td_client_view *
 static void drop_unseen(struct td_lock *lock, const struct td_view *view)
 {
 	for (uint32_t i = 0; i < lock->count;) {
-		if (lock->groups[i].seen)
+		if (lock->groups[i].round == lock->round)
 			i++;
 		else
 			lock->groups[i] = lock->groups[--lock->count];
@@ -120,20 +120,12 @@ static void note_idleness(struct td_lock_group *g)
 	g->idle_from_ns = g->wants ? 0 : g->idle_since_ns;
 }
 
-static void note_filling(struct td_lock *lock, const struct td_view *view, uint64_t now_ns)
+static void note_filling(struct td_lock_group *g, uint64_t now_ns)
 {
-	uint64_t resident_bytes[TD_CLIENT_MAX] = {0};
-
-	for (uint32_t c = 0; c < view->client_count; c++)
-		resident_bytes[lock->group_of[c]] += view->clients[c].resident_bytes;
-	for (uint32_t i = 0; i < lock->count; i++) {
-		struct td_lock_group *g = &lock->groups[i];
-
-		if (g->resident_bytes == resident_bytes[i])
-			continue;
-		g->resident_bytes = resident_bytes[i];
-		g->filled_ns = now_ns;
-	}
+	if (g->resident_bytes == g->present_bytes)
+		return;
+	g->resident_bytes = g->present_bytes;
+	g->filled_ns = now_ns;
 }
 
 static void compare_use(struct td_lock *lock, const struct td_lock_rules *rules,
@@ -145,10 +137,27 @@ static void compare_use(struct td_lock *lock, const struct td_lock_rules *rules,
 	td_use_compare(lock);
 }
 
-static void gather(struct td_lock *lock, const struct td_view *view)
+/*
+ * Tells whether each row of the view belongs to the same group as in the last step. Then the groups
+ * and group_of are right as they are: mostly nobody comes or leaves between two steps.
+ */
+static bool is_as_before(const struct td_lock *lock, const struct td_view *view)
 {
-	for (uint32_t i = 0; i < lock->count; i++)
-		lock->groups[i].seen = false;
+	if (view->client_count != lock->client_count)
+		return false;
+	for (uint32_t c = 0; c < view->client_count; c++)
+		if (lock->groups[lock->group_of[c]].id != view->clients[c].group)
+			return false;
+	return true;
+}
+
+/* Drops the groups that have left, makes those that are new, and finds each client's group. */
+static void find_groups(struct td_lock *lock, const struct td_view *view)
+{
+	if (is_as_before(lock, view))
+		return;
+	lock->client_count = view->client_count;
+	lock->round++;
 	/* Leavers first, so that there is always a place for an arrival. */
 	index_groups(lock);
 	for (uint32_t c = 0; c < view->client_count; c++) {
@@ -156,20 +165,27 @@ static void gather(struct td_lock *lock, const struct td_view *view)
 
 		for (; lock->index[slot]; slot = (slot + 1) & (2 * TD_CLIENT_MAX - 1))
 			if (lock->groups[lock->index[slot] - 1].id == view->clients[c].group)
-				lock->groups[lock->index[slot] - 1].seen = true;
+				lock->groups[lock->index[slot] - 1].round = lock->round;
 	}
 	drop_unseen(lock, view);
-	for (uint32_t i = 0; i < lock->count; i++)
-		lock->groups[i].seen = false;
+}
+
+static void gather(struct td_lock *lock, const struct td_view *view, uint64_t now_ns)
+{
+	find_groups(lock, view);
+	lock->round++;
 	for (uint32_t c = 0; c < view->client_count; c++) {
 		struct td_lock_group *g = &lock->groups[lock->group_of[c]];
 
-		if (!g->seen)
+		if (g->round != lock->round)
 			begin_gather(g, c, view->gpu_count);
+		g->round = lock->round;
 		gather_client(g, &view->clients[c]);
 	}
-	for (uint32_t i = 0; i < lock->count; i++)
+	for (uint32_t i = 0; i < lock->count; i++) {
 		note_idleness(&lock->groups[i]);
+		note_filling(&lock->groups[i], now_ns);
+	}
 }
 
 static bool comes_before(const struct td_lock_group *a, const struct td_lock_group *b)
@@ -265,7 +281,7 @@ static void build_queue(struct td_lock *lock, const struct td_lock_rules *rules)
 static uint64_t counted_bytes(
 	const struct td_lock_group *g, const struct td_lock_rules *rules, uint32_t gpu)
 {
-	return !rules->enforce && g->pages_itself ? 0 : g->demand_bytes[gpu];
+	return !rules->enforce && g->pages_itself ? 0 : g->on[gpu].demand_bytes;
 }
 
 /*
@@ -279,7 +295,7 @@ static bool are_there_anyway(
 		const struct td_lock_group *g = &lock->groups[i];
 
 		if ((g->holding || g->open) && g->gpus >> gpu & 1 &&
-			counted_bytes(g, rules, gpu) > g->least_bytes[gpu])
+			counted_bytes(g, rules, gpu) > g->on[gpu].least_bytes)
 			return false;
 	}
 	return true;
@@ -292,7 +308,7 @@ static bool are_there_anyway(
 static bool takes_nothing(const struct td_lock *lock, const struct td_lock_rules *rules,
 	const struct td_lock_group *g, uint32_t gpu)
 {
-	return counted_bytes(g, rules, gpu) <= g->least_bytes[gpu] &&
+	return counted_bytes(g, rules, gpu) <= g->on[gpu].least_bytes &&
 	       are_there_anyway(lock, rules, gpu);
 }
 
@@ -304,7 +320,7 @@ static uint64_t leaves_bytes(
 
 	if (!g->movable)
 		return 0;
-	return counted > g->left_bytes[gpu] ? counted - g->left_bytes[gpu] : 0;
+	return counted > g->on[gpu].left_bytes ? counted - g->on[gpu].left_bytes : 0;
 }
 
 static void account(struct td_lock *lock, const struct td_lock_rules *rules,
@@ -323,21 +339,25 @@ static void count_holders(
 	struct td_lock *lock, const struct td_lock_rules *rules, const struct td_view *view)
 {
 	memset(lock->used_bytes, 0, sizeof(lock->used_bytes));
+	memset(lock->left_bytes, 0, sizeof(lock->left_bytes));
 	memset(lock->holders, 0, sizeof(lock->holders));
 	lock->reserved_gpus = lock->urgent_gpus = 0;
+	lock->holding_count = 0;
 	for (uint32_t i = 0; i < lock->count; i++) {
 		struct td_lock_group *g = &lock->groups[i];
 
+		for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++)
+			lock->left_bytes[gpu] += g->on[gpu].left_bytes;
+		/* Memory that cannot leave the device counts whether its owner holds or not. */
+		for (uint32_t gpu = 0; gpu < view->gpu_count && !g->holding; gpu++)
+			lock->used_bytes[gpu] += g->on[gpu].left_bytes;
 		if (!g->holding)
 			continue;
 		account(lock, rules, g, true);
+		lock->holding[lock->holding_count++] = (uint16_t)i;
 		g->closing = g->draining || g->paused;
 		g->open = !g->closing;
 	}
-	/* Memory that cannot leave the device counts whether its owner holds or not. */
-	for (uint32_t i = 0; i < lock->count; i++)
-		for (uint32_t gpu = 0; gpu < view->gpu_count && !lock->groups[i].holding; gpu++)
-			lock->used_bytes[gpu] += lock->groups[i].left_bytes[gpu];
 }
 
 /*
@@ -357,7 +377,7 @@ static bool fits(const struct td_lock *lock, const struct td_lock_rules *rules,
 		if (holders && rules->exclusive && rules->enforce)
 			return false;
 		used = lock->used_bytes[gpu] - gone_bytes[gpu] -
-		       (g->holding ? 0 : g->left_bytes[gpu]);
+		       (g->holding ? 0 : g->on[gpu].left_bytes);
 		/*
 		 * A group that has a GPU to itself is always admitted, because waiting cannot help
 		 * it.
@@ -378,11 +398,9 @@ static bool is_stuck(const struct td_lock *lock, const struct td_lock_rules *rul
 	const struct td_view *view, const struct td_lock_group *g)
 {
 	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++) {
-		uint64_t bytes = 0;
+		uint64_t bytes =
+			g->gpus >> gpu & 1 ? lock->left_bytes[gpu] - g->on[gpu].left_bytes : 0;
 
-		for (uint32_t i = 0; i < lock->count && g->gpus >> gpu & 1; i++)
-			if (&lock->groups[i] != g)
-				bytes += lock->groups[i].left_bytes[gpu];
 		if (bytes && !takes_nothing(lock, rules, g, gpu) &&
 			bytes + counted_bytes(g, rules, gpu) > view->gpus[gpu].capacity_bytes)
 			return true;
@@ -467,19 +485,23 @@ static void repair(
 	struct td_lock *lock, const struct td_lock_rules *rules, const struct td_view *view)
 {
 	/* Close groups that will never be filled: the owner of the memory may wait behind them. */
-	for (uint32_t i = 0; i < lock->count; i++)
-		if (lock->groups[i].open && lock->groups[i].filling &&
-			is_crowded(lock, view, &lock->groups[i]) &&
-			is_stuck(lock, rules, view, &lock->groups[i]))
-			close_group(&lock->groups[i]);
+	for (uint32_t i = 0; i < lock->holding_count; i++) {
+		struct td_lock_group *g = &lock->groups[lock->holding[i]];
+
+		if (g->open && g->filling && is_crowded(lock, view, g) &&
+			is_stuck(lock, rules, view, g))
+			close_group(g);
+	}
 	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++) {
 		uint64_t used = lock->used_bytes[gpu];
 		uint32_t holders = lock->holders[gpu];
 
-		for (uint32_t i = 0; i < lock->count; i++) {
-			const struct td_lock_group *g = &lock->groups[i];
+		if (holders < 2)
+			continue;
+		for (uint32_t i = 0; i < lock->holding_count; i++) {
+			const struct td_lock_group *g = &lock->groups[lock->holding[i]];
 
-			if (g->holding && g->closing && g->gpus >> gpu & 1) {
+			if (g->closing && g->gpus >> gpu & 1) {
 				used -= counted_bytes(g, rules, gpu);
 				holders--;
 			}
@@ -489,8 +511,8 @@ static void repair(
 						      !are_there_anyway(lock, rules, gpu)))) {
 			struct td_lock_group *newest = NULL;
 
-			for (uint32_t i = 0; i < lock->count; i++) {
-				struct td_lock_group *g = &lock->groups[i];
+			for (uint32_t i = 0; i < lock->holding_count; i++) {
+				struct td_lock_group *g = &lock->groups[lock->holding[i]];
 
 				if (!g->open || !(g->gpus >> gpu & 1))
 					continue;
@@ -541,12 +563,12 @@ static uint64_t mark_closable(struct td_lock *lock, const struct td_lock_group *
 {
 	uint64_t wakeup = TD_NEVER;
 
-	for (uint32_t i = 0; i < lock->count; i++) {
-		struct td_lock_group *g = &lock->groups[i];
+	for (uint32_t i = 0; i < lock->holding_count; i++) {
+		struct td_lock_group *g = &lock->groups[lock->holding[i]];
 		uint64_t at;
 
 		g->closable = g->chosen = false;
-		if (!(g->gpus & head->gpus) || !g->holding)
+		if (!(g->gpus & head->gpus))
 			continue;
 		g->contended = true;
 		if (g->closing) {
@@ -566,8 +588,8 @@ static struct td_lock_group *choose_next(struct td_lock *lock, const struct td_l
 {
 	struct td_lock_group *best = NULL;
 
-	for (uint32_t i = 0; i < lock->count; i++) {
-		struct td_lock_group *g = &lock->groups[i];
+	for (uint32_t i = 0; i < lock->holding_count; i++) {
+		struct td_lock_group *g = &lock->groups[lock->holding[i]];
 
 		if (g->closable && !g->chosen && (!best || closes_first(rules, g, best)))
 			best = g;
@@ -598,8 +620,8 @@ static uint64_t close_for(struct td_lock *lock, struct td_lock_group *head,
 		add_gone(gone_bytes, gone_holders, g, rules);
 	}
 	head->use.displaces = false;
-	for (uint32_t i = 0; i < lock->count; i++) {
-		struct td_lock_group *g = &lock->groups[i];
+	for (uint32_t i = 0; i < lock->holding_count; i++) {
+		struct td_lock_group *g = &lock->groups[lock->holding[i]];
 		bool goes = closes && g->chosen;
 
 		if (goes)
@@ -619,7 +641,7 @@ static void admit(struct td_lock *lock, const struct td_lock_rules *rules,
 	g->open = true;
 	td_use_begin(lock, g);
 	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++)
-		lock->used_bytes[gpu] -= g->left_bytes[gpu];
+		lock->used_bytes[gpu] -= g->on[gpu].left_bytes;
 	account(lock, rules, g, true);
 }
 
@@ -629,8 +651,7 @@ uint64_t td_lock_step(struct td_lock *lock, const struct td_lock_rules *rules,
 	uint64_t wakeup = TD_NEVER;
 
 	td_use_pass(lock, now_ns);
-	gather(lock, view);
-	note_filling(lock, view, now_ns);
+	gather(lock, view, now_ns);
 	compare_use(lock, rules, options, view);
 	build_queue(lock, rules);
 	td_use_press(lock, rules->by_class);

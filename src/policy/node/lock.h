@@ -51,7 +51,8 @@ struct td_lock_group {
 	struct td_use use;
 
 	/* Gathered from the view at each step. */
-	bool seen, wants, paused, movable, pages_itself;
+	uint64_t round; /* the last round of gathering that has found it in the view */
+	bool wants, paused, movable, pages_itself;
 	enum td_class class;         /* the most protected class of its clients */
 	uint32_t weight;             /* the greatest weight of its clients */
 	uint32_t lightest, heaviest; /* smallest and greatest weight of the groups on its GPUs */
@@ -59,14 +60,10 @@ struct td_lock_group {
 	bool draining;               /* some client is DRAINING */
 	bool filling;                /* some client is FILLING */
 	uint64_t gpus;               /* one bit per GPU */
+	uint64_t present_bytes;      /* on its GPUs now */
 	uint32_t first_client;
 	uint64_t wants_since_ns, idle_since_ns;
 	uint64_t opened_ns; /* when its last client opened; while filling: when that began */
-	uint64_t demand_bytes[TD_GPU_MAX];
-	/* Part of the demand that stays there while the group is closed. */
-	uint64_t left_bytes[TD_GPU_MAX];
-	/* Part of left_bytes that nothing can move off the device. */
-	uint64_t least_bytes[TD_GPU_MAX];
 
 	/* Decided by td_lock_step(). */
 	bool open;      /* the plan opens it or keeps it open */
@@ -80,6 +77,13 @@ struct td_lock_group {
 	uint64_t
 		/* Scratch: the least use of this group and of those of its class behind it. */
 		pressing_ns;
+
+	/* Gathered, too; for each GPU. It is last, so that the other fields lie close together. */
+	struct {
+		uint64_t demand_bytes;
+		uint64_t left_bytes;  /* the part that stays there while the group is closed */
+		uint64_t least_bytes; /* the part of left_bytes that nothing can move away */
+	} on[TD_GPU_MAX];
 };
 
 /* An entry of the queue; lower keys come first. */
@@ -94,14 +98,19 @@ struct td_lock {
 	uint64_t owed_ns[TD_GPU_MAX]; /* use by which the hand-overs are still to be paid for */
 	uint32_t count;
 	struct td_lock_group groups[TD_CLIENT_MAX];
+	uint64_t round;                   /* counts the passes that gather from the view */
+	uint32_t client_count;            /* of the last step */
+	uint16_t group_of[TD_CLIENT_MAX]; /* client index -> group index */
 	/* Scratch of one step. */
-	uint16_t group_of[TD_CLIENT_MAX];  /* client index -> group index */
 	uint16_t index[2 * TD_CLIENT_MAX]; /* hash of group id -> group index + 1 */
 	uint16_t queue[TD_CLIENT_MAX];     /* waiting groups, the first to be served first */
 	struct td_lock_place places[TD_CLIENT_MAX], merged[TD_CLIENT_MAX];
 	uint32_t queue_count;
-	uint64_t reserved_gpus; /* GPUs that an earlier waiting group needs */
-	uint64_t urgent_gpus;   /* GPUs that an online group waits for */
+	uint64_t reserved_gpus;          /* GPUs that an earlier waiting group needs */
+	uint64_t urgent_gpus;            /* GPUs that an online group waits for */
+	uint16_t holding[TD_CLIENT_MAX]; /* the groups that hold, in rising order */
+	uint32_t holding_count;
+	uint64_t left_bytes[TD_GPU_MAX]; /* the sums of all groups' left_bytes */
 	/* memory of admitted groups, and memory that cannot leave the device */
 	uint64_t used_bytes[TD_GPU_MAX];
 	uint32_t holders[TD_GPU_MAX];

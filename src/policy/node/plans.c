@@ -51,13 +51,19 @@ const struct td_ability *td_ability_at(uint32_t bit)
 	return &abilities[bit];
 }
 
-void td_plan_begin(const struct td_view *view, struct td_plan *plan)
+/* Begins a plan whose grants the caller writes, all of them. */
+static void begin_plan(const struct td_view *view, struct td_plan *plan)
 {
-	memset(plan->grants, 0, view->client_count * sizeof(*plan->grants));
 	if (plan->verdicts)
 		memset(plan->verdicts, 0, view->gpu_count * sizeof(*plan->verdicts));
 	plan->action_count = 0;
 	plan->next_wakeup_ns = TD_NEVER;
+}
+
+void td_plan_begin(const struct td_view *view, struct td_plan *plan)
+{
+	memset(plan->grants, 0, view->client_count * sizeof(*plan->grants));
+	begin_plan(view, plan);
 }
 
 void td_plan_act(struct td_plan *plan, const struct td_action *action)
@@ -87,7 +93,12 @@ void td_view_unite_classes(struct td_client_view *clients, uint32_t count)
 {
 	const struct td_view view = {.clients = clients, .client_count = count};
 	uint16_t first[TD_CLIENT_MAX];
+	bool differ = false;
 
+	for (uint32_t c = 1; c < count; c++)
+		differ |= clients[c].class != clients[0].class;
+	if (!differ)
+		return;
 	td_group_firsts(&view, first);
 	for (uint32_t c = 0; c < count; c++)
 		if (clients[c].class < clients[first[c]].class)
@@ -160,13 +171,13 @@ void td_plan_from_lock(struct td_lock_plan *state, const struct td_lock_rules *r
 	const struct td_policy_options *options, const struct td_view *view, uint64_t now_ns,
 	struct td_plan *plan)
 {
-	td_plan_begin(view, plan);
+	begin_plan(view, plan);
 	plan->next_wakeup_ns = td_lock_step(&state->lock, rules, options, view, now_ns);
 	for (uint32_t c = 0; c < view->client_count; c++) {
 		const struct td_lock_group *g = td_lock_group_of(&state->lock, c);
 		struct td_grant *grant = &plan->grants[c];
 
-		grant->gate = TD_GATE_CLOSED;
+		*grant = (struct td_grant){.gate = TD_GATE_CLOSED};
 		if (g->open)
 			grant->gate = g->wants || !g->holding ? TD_GATE_OPEN : TD_GATE_ARMED;
 		grant->others_wait = g->holding && g->contended;

@@ -45,7 +45,7 @@ static void share_gpu(
 	const struct td_view *view, struct td_plan *plan, uint32_t gpu, uint16_t *victims)
 {
 	uint64_t claimed = 0, kept = 0, slack, excess;
-	uint32_t open = 0, n = list_victims(view, plan, gpu, victims);
+	uint32_t open = 0, n;
 
 	for (uint32_t c = 0; c < view->client_count; c++) {
 		if (view->clients[c].gpu != gpu)
@@ -55,9 +55,12 @@ static void share_gpu(
 			open++;
 		} else {
 			kept += view->clients[c].resident_bytes;
+			plan->grants[c].limit_bytes = view->clients[c].resident_bytes;
 		}
 	}
 	excess = td_sub_sat(claimed + kept, view->gpus[gpu].capacity_bytes);
+	/* The order among those whose memory could leave matters only if some of it has to. */
+	n = excess ? list_victims(view, plan, gpu, victims) : 0;
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t resident = view->clients[victims[i]].resident_bytes;
 		uint64_t leaves = resident - td_view_least_bytes(&view->clients[victims[i]]);

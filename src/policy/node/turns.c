@@ -151,7 +151,7 @@ static bool is_hand_over(const struct td_lock_group *g)
 	uint64_t demand_bytes = 0;
 
 	for (uint64_t left = g->gpus; left; left &= left - 1)
-		demand_bytes += g->demand_bytes[next_gpu(left)];
+		demand_bytes += g->on[next_gpu(left)].demand_bytes;
 	return g->use.displaces || g->resident_bytes < demand_bytes;
 }
 

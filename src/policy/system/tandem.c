@@ -55,7 +55,7 @@ static uint64_t handover_ns(const struct td_lock_group *group, const struct td_v
 		if (!(group->gpus >> gpu & 1))
 			continue;
 		if (!ns)
-			ns = group->demand_bytes[gpu] / GUESSED_BYTES_PER_US * 1000u;
+			ns = group->on[gpu].demand_bytes / GUESSED_BYTES_PER_US * 1000u;
 		worst = ns > worst ? ns : worst;
 	}
 	return worst;

@@ -426,14 +426,14 @@ TEST(only_what_moves_memory_is_paid_for)
 		.resident_bytes = 5 * GIB,
 		.bounds = {.short_ns = 9 * S, .most_ns = 30 * S}};
 
-	g.demand_bytes[1] = 5 * GIB;
+	g.on[1].demand_bytes = 5 * GIB;
 	td_use_begin(lock, &g);
 	CHECK_EQ(lock->owed_ns[1], 0);
-	g.demand_bytes[1] = 6 * GIB; /* some of its own comes back */
+	g.on[1].demand_bytes = 6 * GIB; /* some of its own comes back */
 	td_use_begin(lock, &g);
 	CHECK_EQ(lock->owed_ns[1], 9 * S);
 	CHECK_EQ(lock->owed_ns[0], 0);
-	g.demand_bytes[1] = 5 * GIB;
+	g.on[1].demand_bytes = 5 * GIB;
 	g.use.displaces = true; /* others' has to go */
 	td_use_begin(lock, &g);
 	CHECK_EQ(lock->owed_ns[1], 18 * S);
