@@ -546,8 +546,10 @@ void td_actions_step(struct td_node *node, uint64_t now_ns)
 	struct td_list *it, *tmp;
 
 	change_policy(node, now_ns);
-	td_list_for_each (it, &node->jobs)
-		td_container_of(it, struct td_job, of_node)->leaves = false;
+	if (node->had.acts)
+		td_list_for_each (it, &node->jobs)
+			td_container_of(it, struct td_job, of_node)->leaves = false;
+	node->had.acts = !td_list_empty(&node->acts);
 	td_list_for_each_safe (it, tmp, &node->acts) {
 		struct td_act *act = act_at(it);
 

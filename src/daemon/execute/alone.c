@@ -69,7 +69,7 @@ static void release(const struct td_node *node, uint32_t gpu)
 	}
 }
 
-static uint64_t step_gpu(struct td_node *node, uint32_t gpu, uint64_t now_ns)
+static uint64_t step_gpu(struct td_node *node, uint32_t gpu, uint64_t now_ns, bool *ret_any)
 {
 	struct td_alone_tenant tenants[TD_ALONE_TENANTS_MAX];
 	struct td_process *processes[TD_ALONE_TENANTS_MAX];
@@ -77,7 +77,9 @@ static uint64_t step_gpu(struct td_node *node, uint32_t gpu, uint64_t now_ns)
 	uint64_t at =
 		td_alone_step(&node->gpus[gpu].alone, tenants, count, &node->last_moment, now_ns);
 
-	release(node, gpu);
+	if (node->had.moments)
+		release(node, gpu);
+	*ret_any |= count > 0;
 	for (uint32_t i = 0; i < count; i++) {
 		processes[i]->hold = tenants[i].ret_hold;
 		processes[i]->alone = tenants[i].ret_alone;
@@ -89,6 +91,7 @@ static uint64_t step_gpu(struct td_node *node, uint32_t gpu, uint64_t now_ns)
 uint64_t td_node_step_alone(struct td_node *node, uint64_t now_ns)
 {
 	uint64_t wakeup = TD_NEVER;
+	bool any = false;
 
 	/*
 	 * Programs outlive a daemon and keep the last number that it gave them. It counted less
@@ -97,9 +100,10 @@ uint64_t td_node_step_alone(struct td_node *node, uint64_t now_ns)
 	if (!node->last_moment)
 		node->last_moment = (uint32_t)(now_ns / TD_NS_PER_MS);
 	for (uint32_t gpu = 0; gpu < node->gpu_count; gpu++) {
-		uint64_t at = step_gpu(node, gpu, now_ns);
+		uint64_t at = step_gpu(node, gpu, now_ns, &any);
 
 		wakeup = at < wakeup ? at : wakeup;
 	}
+	node->had.moments = any;
 	return wakeup;
 }

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "daemon/execute/actions.h"
+#include "daemon/execute/had.h"
 #include "daemon/execute/ready.h"
 #include "daemon/execute/show.h"
 #include "daemon/memory/capacity.h"
-#include "daemon/memory/fixed.h"
 #include "daemon/memory/host.h"
 #include "daemon/memory/need.h"
 #include "daemon/memory/overhead.h"
@@ -20,137 +20,11 @@
 #include "daemon/model/node.h"
 #include "daemon/node/abilities.h"
 #include "daemon/node/gpus.h"
-#include "daemon/node/metering.h"
-#include "daemon/node/pairing.h"
 #include "daemon/node/stopped.h"
 #include "daemon/node/tenant.h"
 #include "proto/words.h"
 
 #define HANDOVER_SMOOTHING 4
-
-/* Returns the client's bytes on the host, without those that its soft limit keeps there. */
-static uint64_t host_bytes_shown(const struct td_client *client)
-{
-	uint64_t demanded = td_soft_demand(client), lacks;
-
-	lacks = demanded > client->device.used ? demanded - client->device.used : 0;
-	return lacks < client->host_bytes ? lacks : client->host_bytes;
-}
-
-/* Returns whether the policy may plan moves. If not, other daemons' locks need not be read. */
-static bool moves_jobs(const struct td_node *node)
-{
-	return (node->policy->needs | node->policy->uses) & TD_HAS(MIGRATION);
-}
-
-static void show_moves(
-	const struct td_node *node, const struct td_process *process, struct td_client_view *view)
-{
-	view->migrates = td_move_is_possible(node, process);
-	view->moves = process->moving.number != 0;
-	for (uint32_t i = 0; view->moves && i < node->gpu_count; i++)
-		if (node->gpus[i].used && !memcmp(node->gpus[i].uuid, process->moving.gpu, 16))
-			view->moves_to = i;
-	view->moved_ns = process->moved.at_ns;
-	view->move_pause_ns = process->moved.pause_ns;
-}
-
-/* Takes the bytes that a move has reserved off the capacity that the policy sees. */
-static void hide_reserved(struct td_node *node, uint32_t gpu)
-{
-	uint64_t *capacity = &node->gpu_views[gpu].capacity_bytes,
-		 reserved = td_move_reserved_bytes(node, gpu);
-
-	*capacity -= reserved < *capacity ? reserved : *capacity;
-}
-
-static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_ns)
-{
-	uint64_t fixed[TD_GPU_MAX];
-	uint32_t n = 0;
-	struct td_list *it;
-
-	td_fixed_gather(node, fixed);
-	for (uint32_t i = 0; i < node->gpu_count; i++) {
-		node->gpu_views[i] =
-			(struct td_gpu_view){.capacity_bytes = node->gpus[i].capacity_bytes,
-				.handover_ns = node->gpus[i].handover_ns};
-		if (node->gpus[i].used)
-			td_abilities_show_gpu(node, node->gpus[i].uuid, &node->gpu_views[i]);
-		hide_reserved(node, i);
-		node->gpu_views[i].shut = moves_jobs(node) && td_gpus_are_shut(node, i, now_ns);
-	}
-	td_list_for_each (it, &node->clients) {
-		struct td_client *client = td_client_at(it);
-		const struct td_process *process = client->process;
-
-		if (client->aside)
-			continue;
-		if (client->failed || process->stop.is) {
-			uint64_t *capacity = &node->gpu_views[client->gpu].capacity_bytes;
-			uint64_t bytes =
-				client->failed ? client->device.used : td_client_charge(client);
-
-			*capacity -= bytes < *capacity ? bytes : *capacity;
-			continue;
-		}
-		td_metering_read(node, client, now_ns);
-		node->shown[n] = client;
-		node->views[n] = (struct td_client_view){
-			.id = client->id,
-			.gpu = client->gpu,
-			.group = process->job->group,
-			.has = td_abilities_of(node, client),
-			.class = process->job->settings.class,
-			.weight = process->job->settings.weight,
-			.phase = process->phase,
-			.wants = process->wants || client->needs,
-			.paused = process->job->settings.paused || process->job->leaves,
-			.movable = td_fixed_is_movable(node, client, fixed),
-			.last_resort = td_fixed_is_last_resort(node, client, fixed),
-			.pages_itself = process->backend == TD_BACKEND_MANAGED,
-			.whole = process->backend != TD_BACKEND_MANAGED && !client->spills,
-			.drain_overruns = process->drain_overruns,
-			.wants_since_ns = process->wants_since_ns,
-			.idle_since_ns = process->idle_since_ns,
-			.phase_since_ns = process->phase_since_ns,
-			.demanded_bytes = td_soft_demand(client),
-			.resident_bytes = client->device.used,
-			.fixed_bytes = td_fixed_bytes(client),
-			.limit_bytes = client->device.told,
-			.held_ns = td_process_held_ns(process, now_ns),
-			.host_bytes = host_bytes_shown(client),
-			.peak_bytes = client->peak_bytes,
-			.minimal_bytes = client->cached_bytes
-						 ? client->demanded_bytes - client->cached_bytes
-						 : 0,
-			.launches = process->launches,
-			.steps = process->steps.count,
-			.step_ns = process->steps.step_ns,
-			.step_began_ns = process->steps.began_ns,
-			.step_unit = process->steps.unit,
-			.slack_ppm = process->job->settings.slack_ppm,
-			.gpu_time_ns =
-				process->meter ? 1 + atomic_load(&process->meter->gpu_ns) : 0,
-			.sm_share_ppm = td_sm_share_ppm(node, client),
-			.busy_ppm = client->activity.used_ppm,
-			.core_ppm = client->activity.known && !client->activity.core_ppm
-					    ? 1
-					    : client->activity.core_ppm,
-		};
-		show_moves(node, process, &node->views[n]);
-		td_show_service(process->service, &node->views[n]);
-		td_show_profile(node, client, &node->views[n]);
-		node->views[n].fresh = td_process_fresh(process, &node->views[n].tries);
-		n++;
-	}
-	node->shown_count = n;
-	td_show_activity(node);
-	td_view_unite_classes(node->views, n);
-	td_pairing_show(node);
-	*view = (struct td_view){
-		node->gpu_views, node->views, node->gpu_count, n, node->options.has};
-}
 
 /* Returns the gate for a GRANT. OPEN: the program puts what does not fit on the host. */
 static enum td_gate gate_of(const struct td_client *client, uint64_t device_bytes)
@@ -360,6 +234,8 @@ static void pool_parts(struct td_node *node)
 {
 	uint32_t lacking[TD_GPU_MAX] = {0};
 
+	if (!td_need_is_there(node))
+		return;
 	for (uint32_t i = 0; i < node->shown_count; i++)
 		lacking[node->shown[i]->gpu] += lacks_room(node->shown[i]);
 	for (uint32_t i = 0; i < node->shown_count; i++) {
@@ -375,12 +251,12 @@ static void raise_limits(struct td_node *node)
 {
 	for (uint32_t i = 0; i < node->shown_count; i++) {
 		struct td_client *client = node->shown[i];
-		uint64_t room = td_client_charge(client) +
-				td_account_left(&node->gpus[client->gpu].account),
-			 target = client->grant.limit_bytes, quota = td_quota_room(client);
+		uint64_t room, target = client->grant.limit_bytes, quota;
 
-		if (client->process->phase == TD_PHASE_DRAINING)
+		if (client->process->phase == TD_PHASE_DRAINING || target <= client->device.told)
 			continue;
+		room = td_client_charge(client) + td_account_left(&node->gpus[client->gpu].account);
+		quota = td_quota_room(client);
 		target = target < room ? target : room;
 		if (td_quota_limit(client) < target)
 			target = td_quota_limit(client);
@@ -516,9 +392,10 @@ static bool finish_gate(struct td_node *node, struct td_process *process, uint64
 	opens = process->phase == TD_PHASE_FILLING && td_ready_group(node, process->job->group);
 	if (opens)
 		open_gate(node, process, now_ns);
+	if (process->phase != TD_PHASE_OPEN || grant->gate == TD_GATE_CLOSED)
+		return opens;
 	pacing = td_node_pacing(node, process, grant);
-	if (process->phase == TD_PHASE_OPEN && grant->gate != TD_GATE_CLOSED)
-		write_word(node, process, open_flags(grant, &pacing), &pacing);
+	write_word(node, process, open_flags(grant, &pacing), &pacing);
 	return opens;
 }
 
@@ -537,6 +414,8 @@ static void show_others(struct td_node *node)
 {
 	struct td_list *it;
 
+	if (!node->io.others)
+		return;
 	td_list_for_each (it, &node->clients) {
 		struct td_client *client = td_client_at(it);
 		const struct td_job *job = client->process->job;
@@ -546,7 +425,7 @@ static void show_others(struct td_node *node)
 			bytes = job->on[client->gpu].demanded_bytes +
 				job->on[client->gpu].paged_bytes - client->total.used +
 				td_quota_overhead(node, job, &node->gpus[client->gpu]);
-		if (bytes == client->others_bytes || !node->io.others)
+		if (bytes == client->others_bytes)
 			continue;
 		client->others_bytes = bytes;
 		node->io.others(client->process->peer, client->slot, bytes);
@@ -593,6 +472,9 @@ static void pass_by_stopped(struct td_node *node)
 {
 	struct td_list *it;
 
+	if (node->shown_count == node->client_count)
+		return;
+
 	td_list_for_each (it, &node->clients) {
 		struct td_client *client = td_client_at(it);
 
@@ -606,6 +488,8 @@ static uint64_t execute(struct td_node *node, uint64_t now_ns)
 {
 	uint64_t wakeup;
 	struct td_list *it;
+	struct td_process *up[TD_CLIENT_MAX]; /* those whose gates are not closed */
+	uint32_t up_count = 0;
 	bool opened = false, refused;
 
 	for (uint32_t i = 0; i < node->shown_count; i++) {
@@ -620,13 +504,18 @@ static uint64_t execute(struct td_node *node, uint64_t now_ns)
 	}
 	pass_by_stopped(node);
 	wakeup = td_soft_step(node, now_ns);
-	td_list_for_each (it, &node->processes)
-		step_gate(node, td_process_at(it), now_ns);
+	td_list_for_each (it, &node->processes) {
+		struct td_process *process = td_process_at(it);
+
+		step_gate(node, process, now_ns);
+		if (process->phase != TD_PHASE_CLOSED && !td_list_empty(&process->clients))
+			up[up_count++] = process;
+	}
 	lower_limits(node);
 	raise_limits(node);
 	pool_parts(node);
-	td_list_for_each (it, &node->processes)
-		opened |= finish_gate(node, td_process_at(it), now_ns);
+	for (uint32_t i = 0; i < up_count; i++)
+		opened |= finish_gate(node, up[i], now_ns);
 	refused = td_need_step(node, now_ns);
 	/* A client that was refused or let in may send nothing that would cause the next step. */
 	return opened || refused ? now_ns : wakeup;
@@ -655,7 +544,7 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 
 	if (now_ns < node->settle_ns)
 		return node->settle_ns;
-	if (moves_jobs(node))
+	if (td_show_is_moving(node))
 		td_gpus_take_listed(node);
 	wakeup = expire_drains(node, now_ns);
 	stopped = td_stopped_step(node, now_ns);
@@ -679,12 +568,13 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 	show_others(node);
 	td_abilities_step(node, now_ns);
 	td_actions_step(node, now_ns);
-	fill_view(node, &view, now_ns);
+	td_show_view(node, &view, now_ns);
 	memset(node->verdicts, 0, sizeof(node->verdicts));
 	node->policy->step(node->policy_state, &options, &view, now_ns, &plan);
 	td_actions_plan(node, &plan, now_ns);
 	exchanges = execute(node, now_ns);
 	td_quota_check(node);
+	td_had_check(node);
 	wakeup = exchanges < wakeup ? exchanges : wakeup;
 	needs = td_need_deadline_ns(node, now_ns);
 	wakeup = needs < wakeup ? needs : wakeup;

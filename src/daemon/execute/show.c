@@ -3,8 +3,14 @@
 
 #include <string.h>
 
+#include "daemon/execute/moves.h"
+#include "daemon/memory/fixed.h"
+#include "daemon/memory/soft.h"
+#include "daemon/model/job.h"
+#include "daemon/node/abilities.h"
 #include "daemon/node/gpus.h"
 #include "daemon/node/metering.h"
+#include "daemon/node/pairing.h"
 
 /* Returns when the next look is due, even if no message arrives. */
 uint64_t td_services_look(struct td_node *node, uint64_t now_ns)
@@ -12,6 +18,8 @@ uint64_t td_services_look(struct td_node *node, uint64_t now_ns)
 	uint64_t wakeup = TD_NEVER;
 	struct td_list *it;
 
+	if (!node->had.services)
+		return TD_NEVER;
 	td_list_for_each (it, &node->processes) {
 		struct td_process *process = td_process_at(it);
 
@@ -48,7 +56,8 @@ static const struct td_profile *profile_of(const struct td_node *node, struct td
 	return knows || client->profile.service ? &client->profile : NULL;
 }
 
-void td_show_profile(
+/* Fills in what is known of the client in advance, and sets the flag that it is known. */
+static void show_profile(
 	const struct td_node *node, struct td_client *client, struct td_client_view *view)
 {
 	view->profile = profile_of(node, client);
@@ -56,7 +65,8 @@ void td_show_profile(
 		view->has |= TD_HAS(PROFILES);
 }
 
-void td_show_service(const struct td_service *service, struct td_client_view *view)
+/* Fills in the figures of a service; does nothing if service is NULL. */
+static void show_service(const struct td_service *service, struct td_client_view *view)
 {
 	if (!service)
 		return;
@@ -70,9 +80,8 @@ void td_show_service(const struct td_service *service, struct td_client_view *vi
 }
 
 /* Shows the policy the activity of clients and GPUs. Done only for policies that ask for it. */
-void td_show_activity(struct td_node *node)
+static void show_activity(struct td_node *node)
 {
-	td_metering_gather(node);
 	for (uint32_t i = 0; i < node->shown_count; i++) {
 		const struct td_client *client = node->shown[i];
 
@@ -97,4 +106,132 @@ void td_show_activity(struct td_node *node)
 uint32_t td_sm_share_ppm(const struct td_node *node, const struct td_client *client)
 {
 	return node->gpu_views[client->gpu].mps == TD_MPS_ON ? client->sm_share_ppm : 0;
+}
+
+/* Returns the client's bytes on the host, without those that its soft limit keeps there. */
+static uint64_t host_bytes_shown(const struct td_client *client)
+{
+	uint64_t demanded = td_soft_demand(client), lacks;
+
+	lacks = demanded > client->device.used ? demanded - client->device.used : 0;
+	return lacks < client->host_bytes ? lacks : client->host_bytes;
+}
+
+bool td_show_is_moving(const struct td_node *node)
+{
+	return (node->policy->needs | node->policy->uses) & TD_HAS(MIGRATION);
+}
+
+static void show_moves(
+	const struct td_node *node, const struct td_process *process, struct td_client_view *view)
+{
+	view->migrates = td_move_is_possible(node, process);
+	view->moves = process->moving.number != 0;
+	for (uint32_t i = 0; view->moves && i < node->gpu_count; i++)
+		if (node->gpus[i].used && !memcmp(node->gpus[i].uuid, process->moving.gpu, 16))
+			view->moves_to = i;
+	view->moved_ns = process->moved.at_ns;
+	view->move_pause_ns = process->moved.pause_ns;
+}
+
+/* Takes the bytes that a move has reserved off the capacity that the policy sees. */
+static void hide_reserved(struct td_node *node, uint32_t gpu)
+{
+	uint64_t *capacity = &node->gpu_views[gpu].capacity_bytes,
+		 reserved = 0;
+
+	/* Only an action, or a client that is set aside, reserves anything. */
+	if (node->gpus[gpu].aside || node->had.acts)
+		reserved = td_move_reserved_bytes(node, gpu);
+	*capacity -= reserved < *capacity ? reserved : *capacity;
+}
+
+void td_show_view(struct td_node *node, struct td_view *view, uint64_t now_ns)
+{
+	uint32_t n = 0;
+	struct td_list *it;
+
+	for (uint32_t i = 0; i < node->gpu_count; i++) {
+		node->gpu_views[i] =
+			(struct td_gpu_view){.capacity_bytes = node->gpus[i].capacity_bytes,
+				.handover_ns = node->gpus[i].handover_ns};
+		node->gpus[i].metered_ppm = 0;
+		if (node->gpus[i].used)
+			td_abilities_show_gpu(node, node->gpus[i].uuid, &node->gpu_views[i]);
+		hide_reserved(node, i);
+		node->gpu_views[i].shut =
+			td_show_is_moving(node) && td_gpus_are_shut(node, i, now_ns);
+	}
+	td_list_for_each (it, &node->clients) {
+		struct td_client *client = td_client_at(it);
+		const struct td_process *process = client->process;
+
+		if (!client->aside && !client->failed && !process->stop.is)
+			td_metering_read(node, client, now_ns);
+		td_metering_add(node, client);
+		if (client->aside)
+			continue;
+		if (client->failed || process->stop.is) {
+			uint64_t *capacity = &node->gpu_views[client->gpu].capacity_bytes;
+			uint64_t bytes =
+				client->failed ? client->device.used : td_client_charge(client);
+
+			*capacity -= bytes < *capacity ? bytes : *capacity;
+			continue;
+		}
+		node->shown[n] = client;
+		node->views[n] = (struct td_client_view){
+			.id = client->id,
+			.gpu = client->gpu,
+			.group = process->job->group,
+			.has = td_abilities_of(node, client),
+			.class = process->job->settings.class,
+			.weight = process->job->settings.weight,
+			.phase = process->phase,
+			.wants = process->wants || client->needs,
+			.paused = process->job->settings.paused || process->job->leaves,
+			.movable = td_fixed_is_movable(node, client),
+			.last_resort = td_fixed_is_last_resort(node, client),
+			.pages_itself = process->backend == TD_BACKEND_MANAGED,
+			.whole = process->backend != TD_BACKEND_MANAGED && !client->spills,
+			.drain_overruns = process->drain_overruns,
+			.wants_since_ns = process->wants_since_ns,
+			.idle_since_ns = process->idle_since_ns,
+			.phase_since_ns = process->phase_since_ns,
+			.demanded_bytes = td_soft_demand(client),
+			.resident_bytes = client->device.used,
+			.fixed_bytes = td_fixed_bytes(client),
+			.limit_bytes = client->device.told,
+			.held_ns = td_process_held_ns(process, now_ns),
+			.host_bytes = host_bytes_shown(client),
+			.peak_bytes = client->peak_bytes,
+			.minimal_bytes = client->cached_bytes
+						 ? client->demanded_bytes - client->cached_bytes
+						 : 0,
+			.launches = process->launches,
+			.steps = process->steps.count,
+			.step_ns = process->steps.step_ns,
+			.step_began_ns = process->steps.began_ns,
+			.step_unit = process->steps.unit,
+			.slack_ppm = process->job->settings.slack_ppm,
+			.gpu_time_ns =
+				process->meter ? 1 + atomic_load(&process->meter->gpu_ns) : 0,
+			.sm_share_ppm = td_sm_share_ppm(node, client),
+			.busy_ppm = client->activity.used_ppm,
+			.core_ppm = client->activity.known && !client->activity.core_ppm
+					    ? 1
+					    : client->activity.core_ppm,
+		};
+		show_moves(node, process, &node->views[n]);
+		show_service(process->service, &node->views[n]);
+		show_profile(node, client, &node->views[n]);
+		node->views[n].fresh = td_process_fresh(process, &node->views[n].tries);
+		n++;
+	}
+	node->shown_count = n;
+	show_activity(node);
+	td_view_unite_classes(node->views, n);
+	td_pairing_show(node);
+	*view = (struct td_view){
+		node->gpu_views, node->views, node->gpu_count, n, node->options.has};
 }

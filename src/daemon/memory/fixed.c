@@ -13,8 +13,6 @@
  */
 #include "daemon/memory/fixed.h"
 
-#include <string.h>
-
 #include "daemon/memory/soft.h"
 #include "daemon/model/node.h"
 #include "proto/words.h"
@@ -26,41 +24,25 @@ uint64_t td_fixed_bytes(const struct td_client *client)
 							 : client->device.used;
 }
 
-void td_fixed_gather(const struct td_node *node, uint64_t *ret_sums)
-{
-	struct td_list *it;
-
-	memset(ret_sums, 0, TD_GPU_MAX * sizeof(ret_sums[0]));
-	td_list_for_each (it, &node->clients) {
-		const struct td_client *client = td_client_at(it);
-
-		ret_sums[client->gpu] += td_fixed_bytes(client);
-	}
-}
-
 /*
  * Returns whether the client has no room beside the bytes that others cannot give up. A demand
  * above the capacity is refused elsewhere.
  */
-static bool is_in_conflict(
-	const struct td_node *node, const struct td_client *client, const uint64_t *sums)
+static bool is_in_conflict(const struct td_node *node, const struct td_client *client)
 {
 	uint64_t capacity = node->gpus[client->gpu].capacity_bytes, wanted = td_soft_demand(client),
-		 others = sums[client->gpu] - td_fixed_bytes(client);
+		 others = node->gpus[client->gpu].fixed_bytes - td_fixed_bytes(client);
 
 	return wanted <= capacity && others > capacity - wanted;
 }
 
-bool td_fixed_is_movable(
-	const struct td_node *node, const struct td_client *client, const uint64_t *sums)
+bool td_fixed_is_movable(const struct td_node *node, const struct td_client *client)
 {
 	return client->process->backend != TD_BACKEND_PLAIN &&
-	       !(td_fixed_bytes(client) && is_in_conflict(node, client, sums));
+	       !(td_fixed_bytes(client) && is_in_conflict(node, client));
 }
 
-bool td_fixed_is_last_resort(
-	const struct td_node *node, const struct td_client *client, const uint64_t *sums)
+bool td_fixed_is_last_resort(const struct td_node *node, const struct td_client *client)
 {
-	return client->process->backend != TD_BACKEND_PLAIN &&
-	       !td_fixed_is_movable(node, client, sums);
+	return client->process->backend != TD_BACKEND_PLAIN && !td_fixed_is_movable(node, client);
 }

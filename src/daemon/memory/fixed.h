@@ -13,19 +13,11 @@ struct td_node;
 /* Returns the client's bytes that cannot leave the device. */
 uint64_t td_fixed_bytes(const struct td_client *client);
 
-/* Writes the sum of td_fixed_bytes() over each GPU's clients. ret_sums has TD_GPU_MAX entries. */
-void td_fixed_gather(const struct td_node *node, uint64_t *ret_sums);
-
-/*
- * Returns whether the client may be closed so that others get its memory. sums comes from
- * td_fixed_gather().
- */
-bool td_fixed_is_movable(
-	const struct td_node *node, const struct td_client *client, const uint64_t *sums);
+/* Returns whether the client may be closed so that others get its memory. */
+bool td_fixed_is_movable(const struct td_node *node, const struct td_client *client);
 
 /*
  * Returns whether the client cannot be moved for turns, but its movable memory can leave for
  * programs that run.
  */
-bool td_fixed_is_last_resort(
-	const struct td_node *node, const struct td_client *client, const uint64_t *sums);
+bool td_fixed_is_last_resort(const struct td_node *node, const struct td_client *client);

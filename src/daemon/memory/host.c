@@ -271,6 +271,9 @@ uint64_t td_host_step(struct td_node *node, uint64_t now_ns)
 	bool lacks = false;
 	struct td_list *it;
 
+	if (step.account.limit == TD_UNBOUNDED && !node->had.host_limit)
+		return TD_NEVER;
+	node->had.host_limit = step.account.limit != TD_UNBOUNDED;
 	begin(&step);
 	if (step.account.limit == TD_UNBOUNDED)
 		return TD_NEVER;

@@ -258,11 +258,22 @@ static bool waits(const struct td_client *client)
 	return client->needs && !client->process->stop.is;
 }
 
+bool td_need_is_there(const struct td_node *node)
+{
+	uint32_t needs = 0;
+
+	for (uint32_t i = 0; i < node->gpu_count; i++)
+		needs += node->gpus[i].needs;
+	return needs;
+}
+
 bool td_need_step(struct td_node *node, uint64_t now_ns)
 {
 	bool refused = false;
 	struct td_list *it;
 
+	if (!td_need_is_there(node))
+		return false;
 	td_list_for_each (it, &node->clients)
 		if (waits(td_client_at(it)))
 			ask_others(node, td_client_at(it), now_ns);
@@ -280,6 +291,8 @@ uint64_t td_need_deadline_ns(const struct td_node *node, uint64_t now_ns)
 	uint64_t at = TD_NEVER, until;
 	struct td_list *it;
 
+	if (!td_need_is_there(node))
+		return TD_NEVER;
 	td_list_for_each (it, &node->clients) {
 		const struct td_client *client = td_client_at(it);
 

@@ -20,6 +20,9 @@
 
 struct td_node;
 
+/* Returns whether some client waits for a verdict, as td_quota_gather() has counted. */
+bool td_need_is_there(const struct td_node *node);
+
 /* Gives the verdicts that are possible at the end of a step. Returns whether one was a refusal. */
 bool td_need_step(struct td_node *node, uint64_t now_ns);
 

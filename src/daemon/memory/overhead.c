@@ -215,6 +215,8 @@ uint64_t td_overhead_step(struct td_node *node, uint64_t now_ns)
 	uint64_t wakeup = TD_NEVER, until;
 	struct td_list *it;
 
+	if (!node->had.imports)
+		return TD_NEVER;
 	td_list_for_each (it, &node->clients) {
 		struct td_client *client = td_client_at(it);
 

@@ -106,47 +106,65 @@ static bool asks(const struct td_client *client)
 		       client->process->phase == TD_PHASE_FILLING);
 }
 
+/* Adds the client to the sums of its job and of its GPU. */
+static void add_client(struct td_node *node, const struct td_client *client)
+{
+	struct td_job *job = client->process->job;
+	struct td_job_on *on = &job->on[client->gpu];
+	struct td_gpu *gpu = &node->gpus[client->gpu];
+	uint64_t stays = td_quota_stays(client), stranded = stranded_bytes(client);
+	bool in = is_in(client);
+
+	td_account_add(&on->account, &client->total);
+	td_account_add(&gpu->account, &client->device);
+	on->demanded_bytes += client->demanded_bytes;
+	on->paged_bytes += client->paged_bytes;
+	on->overhead_bytes += client->overhead_bytes;
+	on->unseen_bytes += client->unseen_bytes;
+	on->clients++;
+	on->needs += client->needs;
+	on->needed_bytes += client->needs ? client->need_bytes : 0;
+	on->stays_bytes += stays;
+	on->stranded_bytes += stranded;
+	on->is_in |= in;
+	job->asks |= asks(client);
+	job->is_in |= in;
+	gpu->needs += client->needs;
+	gpu->aside += client->aside;
+	gpu->fixed_bytes += td_fixed_bytes(client);
+	gpu->stays_bytes += stays;
+	gpu->stranded_bytes += stranded;
+}
+
 void td_quota_gather(struct td_node *node)
 {
+	bool limited = false;
 	struct td_list *it;
 
 	for (uint32_t i = 0; i < node->gpu_count; i++) {
 		node->gpus[i].stays_bytes = node->gpus[i].stranded_bytes = 0;
+		node->gpus[i].needs = node->gpus[i].aside = 0;
+		node->gpus[i].fixed_bytes = 0;
 		node->gpus[i].account = (struct td_account){.limit = node->gpus[i].capacity_bytes};
 	}
 	td_list_for_each (it, &node->jobs) {
 		struct td_job *job = td_container_of(it, struct td_job, of_node);
 
-		memset(job->on, 0, node->gpu_count * sizeof(job->on[0]));
+		for (uint32_t i = 0; i < node->gpu_count; i++)
+			job->on[i] = (struct td_job_on){.account.limit = TD_UNBOUNDED};
 		job->asks = job->is_in = false;
+		limited |= *job->settings.mem != 0;
 	}
-	td_list_for_each (it, &node->clients) {
-		const struct td_client *client = td_client_at(it);
-		struct td_job *job = client->process->job;
-
-		job->on[client->gpu].demanded_bytes += client->demanded_bytes;
-		job->on[client->gpu].paged_bytes += client->paged_bytes;
-		td_account_add(&job->on[client->gpu].account, &client->total);
-		td_account_add(&node->gpus[client->gpu].account, &client->device);
-		job->on[client->gpu].overhead_bytes += client->overhead_bytes;
-		job->on[client->gpu].unseen_bytes += client->unseen_bytes;
-		job->on[client->gpu].clients++;
-		job->on[client->gpu].needs += client->needs;
-		job->on[client->gpu].needed_bytes += client->needs ? client->need_bytes : 0;
-		job->on[client->gpu].stays_bytes += td_quota_stays(client);
-		job->on[client->gpu].is_in |= is_in(client);
-		job->asks |= asks(client);
-		job->is_in |= is_in(client);
-		node->gpus[client->gpu].stays_bytes += td_quota_stays(client);
-		job->on[client->gpu].stranded_bytes += stranded_bytes(client);
-		node->gpus[client->gpu].stranded_bytes += stranded_bytes(client);
-	}
+	td_list_for_each (it, &node->clients)
+		add_client(node, td_client_at(it));
+	if (!limited)
+		return;
 	td_list_for_each (it, &node->jobs) {
 		struct td_job *job = td_container_of(it, struct td_job, of_node);
 
-		for (uint32_t i = 0; i < node->gpu_count; i++)
-			job->on[i].account.limit =
-				job->on[i].clients ? limit_of(node, job, i) : TD_UNBOUNDED;
+		for (uint32_t i = 0; i < node->gpu_count && *job->settings.mem; i++)
+			if (job->on[i].clients)
+				job->on[i].account.limit = limit_of(node, job, i);
 	}
 }
 

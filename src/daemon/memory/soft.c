@@ -134,22 +134,37 @@ static bool is_kept_out(const struct td_node *node, const struct td_job *job)
 	return false;
 }
 
+static bool has_immovable(const struct td_node *node)
+{
+	uint64_t stays_bytes = 0;
+
+	for (uint32_t i = 0; i < node->gpu_count; i++)
+		stays_bytes |= node->gpus[i].stays_bytes;
+	return stays_bytes;
+}
+
 uint64_t td_soft_wait(struct td_node *node, uint64_t now_ns)
 {
 	uint64_t wakeup = TD_NEVER, until;
 	struct td_list *it;
 
+	/* Only memory that cannot leave a GPU keeps a job out. */
+	if (!node->had.kept_out && !has_immovable(node))
+		return TD_NEVER;
+	node->had.kept_out = false;
 	td_list_for_each (it, &node->jobs) {
 		struct td_job *job = td_container_of(it, struct td_job, of_node);
 
 		if (job->is_in)
 			job->kept_out_since_ns = 0;
+		node->had.kept_out |= job->kept_out_since_ns != 0;
 		if (job->is_in || !job->asks || job->settings.paused)
 			continue;
 		if (!is_kept_out(node, job))
 			job->kept_out_since_ns = 0;
 		else if (!job->kept_out_since_ns)
 			job->kept_out_since_ns = now_ns;
+		node->had.kept_out |= job->kept_out_since_ns != 0;
 		if (!job->kept_out_since_ns)
 			continue;
 		until = job->kept_out_since_ns + node->options.memory_patience_ns;
@@ -161,18 +176,35 @@ uint64_t td_soft_wait(struct td_node *node, uint64_t now_ns)
 	return wakeup;
 }
 
-void td_soft_gather(struct td_node *node)
+/*
+ * Sets the limit of each job on each GPU. Returns whether some job has one; if not, no client has
+ * one either, and nothing is left to divide.
+ */
+static bool gather_limits(struct td_node *node)
 {
+	bool limited = false;
 	struct td_list *it;
 
 	td_list_for_each (it, &node->clients) {
 		struct td_client *client = td_client_at(it);
 		struct td_job *job = client->process->job;
+		uint64_t limit = device_bytes(node, job, &node->gpus[client->gpu]);
 
-		client->soft_bytes = 0;
-		job->on[client->gpu].soft_left_bytes =
-			device_bytes(node, job, &node->gpus[client->gpu]);
+		client->soft_bytes = UINT64_MAX;
+		job->on[client->gpu].soft_left_bytes = limit;
+		limited |= limit != UINT64_MAX;
 	}
+	return limited;
+}
+
+void td_soft_gather(struct td_node *node)
+{
+	struct td_list *it;
+
+	if (!gather_limits(node))
+		return;
+	td_list_for_each (it, &node->clients)
+		td_client_at(it)->soft_bytes = 0;
 	/*
 	 * Memory that cannot leave the device comes first: the parts of all clients must fit into
 	 * the limit together.
@@ -440,20 +472,22 @@ static uint64_t comes_at_ns(const struct td_client *client)
 
 uint64_t td_soft_step(struct td_node *node, uint64_t now_ns)
 {
-	uint64_t wakeup = TD_NEVER;
+	uint64_t wakeup = TD_NEVER, at;
 	struct td_list *it;
 
-	td_list_for_each (it, &node->clients)
-		td_client_at(it)->process->job->exchanges = false;
+	if (node->had.exchanges)
+		td_list_for_each (it, &node->jobs)
+			td_container_of(it, struct td_job, of_node)->exchanges = false;
+	node->had.exchanges = false;
 	td_list_for_each (it, &node->clients) {
 		struct td_client *client = td_client_at(it);
 		const struct td_process *process = client->process;
-		uint64_t at = too_much(client) ? client->settled.at_ns + TD_SOFT_EVERY_NS
-					       : comes_at_ns(client);
 
-		if (!client->spills || process->failed || client->grant.gate == TD_GATE_CLOSED ||
+		if (!client->spills || client->grant.gate == TD_GATE_CLOSED || process->failed ||
 			(process->phase != TD_PHASE_OPEN && process->phase != TD_PHASE_DRAINING))
 			continue;
+		at = too_much(client) ? client->settled.at_ns + TD_SOFT_EVERY_NS
+				      : comes_at_ns(client);
 		if (!too_much(client))
 			client->asked_ns = 0;
 		if (too_much(client) && !(was_in_vain(client) && at > now_ns))
@@ -464,7 +498,10 @@ uint64_t td_soft_step(struct td_node *node, uint64_t now_ns)
 			process->job->exchanges = true;
 		else
 			wakeup = td_min_u64(wakeup, at);
+		node->had.exchanges |= process->job->exchanges;
 	}
+	if (!node->had.exchanges)
+		return wakeup;
 	/*
 	 * A job is drained as a whole or not at all. If the drain of one process was given up
 	 * lately, the job is left alone for now.

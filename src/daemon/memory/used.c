@@ -27,8 +27,10 @@ static void count(struct td_client *client)
 	client->paged_bytes = client->reported_paged_bytes + paged;
 }
 
-static void note_imported(struct td_client *client, uint64_t bytes, uint64_t now_ns)
+static void note_imported(
+	struct td_node *node, struct td_client *client, uint64_t bytes, uint64_t now_ns)
 {
+	node->had.imports |= bytes != 0;
 	if (bytes > client->imported_bytes)
 		client->imported_ns = now_ns;
 	/* The report does not say which imports were closed. */
@@ -80,7 +82,7 @@ void td_used_report(struct td_node *node, struct td_client *client, const struct
 	client->spilled_bytes = td_min_u64(msg->spilled_bytes, client->reported_host_bytes);
 	client->cached_bytes = td_min_u64(msg->cached_bytes, client->reported_bytes);
 	client->managed_bytes = td_min_u64(msg->managed_bytes, client->device.used);
-	note_imported(client, td_used_bounded(msg->imported_bytes), now_ns);
+	note_imported(node, client, td_used_bounded(msg->imported_bytes), now_ns);
 	note_given_up(node, client, msg->given_up_bytes);
 }
 

@@ -41,6 +41,28 @@ struct td_job_settings {
 	uint32_t batch; /* the batch size of a service; 0: the policy decides */
 };
 
+/* The sums over a job's clients on one GPU; quota.c gathers them at each step. */
+struct td_job_on {
+	/*
+	 * The limit is the job's less the memory of contexts. Memory that the driver pages
+	 * counts.
+	 */
+	struct td_account account;
+	uint64_t demanded_bytes, paged_bytes, overhead_bytes, unseen_bytes;
+	uint64_t needed_bytes; /* asked for, and not in demanded_bytes */
+	/* the part of demanded_bytes that cannot leave the device */
+	uint64_t stays_bytes;
+	/* the part of stays_bytes that only a lack of host memory keeps there */
+	uint64_t stranded_bytes;
+	uint64_t soft_left_bytes; /* what soft.c has not given to clients yet */
+	uint32_t clients, needs;
+	/*
+	 * The job was let in, has memory on the host already, or has waited long enough. So
+	 * memory that does not fit on the device may lie on the host.
+	 */
+	bool is_in;
+};
+
 struct td_job {
 	struct td_list of_node, members; /* members: its processes */
 	struct td_tenant *tenant;
@@ -56,11 +78,6 @@ struct td_job {
 	uint64_t arrived_ns;
 	bool came_back; /* it came from an earlier daemon, which decided on its class */
 	struct td_job_settings settings;
-	/*
-	 * The GPUs that all its processes see, in this order (place.h). A count of 0 means any GPU,
-	 * as far as is known.
-	 */
-	uint8_t placed[TD_GPU_MAX][16];
 	uint32_t placed_count;
 	/* The exchange that brought it there, if it was one (node/pairing.h), and when. */
 	struct td_bound exchanged;
@@ -73,27 +90,6 @@ struct td_job {
 	 * not admitted yet (tenant.h).
 	 */
 	uint64_t charged_ppm;
-	/* Sums over its clients on each GPU; quota.c gathers them at each step. */
-	struct {
-		/*
-		 * The limit is the job's less the memory of contexts. Memory that the driver pages
-		 * counts.
-		 */
-		struct td_account account;
-		uint64_t demanded_bytes, paged_bytes, overhead_bytes, unseen_bytes;
-		uint64_t needed_bytes; /* asked for, and not in demanded_bytes */
-		/* the part of demanded_bytes that cannot leave the device */
-		uint64_t stays_bytes;
-		/* the part of stays_bytes that only a lack of host memory keeps there */
-		uint64_t stranded_bytes;
-		uint64_t soft_left_bytes; /* what soft.c has not given to clients yet */
-		uint32_t clients, needs;
-		/*
-		 * The job was let in, has memory on the host already, or has waited long enough. So
-		 * memory that does not fit on the device may lie on the host.
-		 */
-		bool is_in;
-	} on[TD_GPU_MAX];
 	/*
 	 * asks: the job waits to be let in, or for memory. is_in: it is let in. quota.c gathers
 	 * both at each step.
@@ -105,6 +101,13 @@ struct td_job {
 	 * the job is refused for that. For soft.c.
 	 */
 	uint64_t kept_out_since_ns;
+	/* The last fields are long: a step finds the others close together. */
+	struct td_job_on on[TD_GPU_MAX];
+	/*
+	 * The GPUs that all its processes see, in this order (place.h). A count of 0 means any GPU,
+	 * as far as is known.
+	 */
+	uint8_t placed[TD_GPU_MAX][16];
 };
 
 /*

@@ -174,6 +174,12 @@ struct td_gpu {
 	uint64_t shortage_bytes, shortage_until_ns, shortage_lasts_ns; /* capacity.c */
 	/* a shortage was reported since the last step */
 	bool shortage_heard;
+	/*
+	 * Sums over its clients, which quota.c gathers in each step: those that wait for a verdict,
+	 * those that are aside, and memory that cannot leave the device (fixed.h).
+	 */
+	uint32_t needs, aside;
+	uint64_t fixed_bytes;
 	/* The memory of its clients that cannot leave it; quota.c gathers it in each step. */
 	uint64_t stays_bytes;
 	uint64_t stranded_bytes; /* the part that only a lack of host memory keeps there */
@@ -467,6 +473,23 @@ static inline struct td_process *td_process_at(struct td_list *it)
 	return td_container_of(it, struct td_process, of_node);
 }
 
+/*
+ * Things that most nodes do not have. A step leaves out the passes over all jobs or programs that
+ * only such a thing would need, because with many programs each pass costs. Debug builds check at
+ * the end of each step that nothing was left out wrongly (execute/had.c).
+ */
+struct td_had {
+	/* These are set for good once a program has used the thing. */
+	bool imports;  /* some client has opened memory of others */
+	bool services; /* some process has said that it is a service */
+	/* These are as of the last step. */
+	bool acts;       /* there were actions, so jobs may be marked as leaving (actions.c) */
+	bool exchanges;  /* some job drained to move memory (soft.c) */
+	bool kept_out;   /* others' immovable memory kept some job out (soft.c) */
+	bool moments;    /* some program was held for another one, or favoured (alone.c) */
+	bool host_limit; /* host.limit was set, so processes may have bounds (host.c) */
+};
+
 struct td_node {
 	struct td_options options;
 	struct td_node_io io;
@@ -484,7 +507,8 @@ struct td_node {
 	struct td_list tenants;
 	uint32_t tenant_count;
 	struct td_list acts; /* in order of their numbers (execute/actions.h) */
-	uint64_t last_act;   /* the highest number so far; not below that of any order */
+	struct td_had had;
+	uint64_t last_act; /* the highest number so far; not below that of any order */
 	const struct td_policy *acts_policy; /* the policy that ordered the pauses */
 	/* the actions of the plan that is being carried out */
 	struct td_action actions[TD_ACTION_MAX];

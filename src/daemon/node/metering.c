@@ -77,17 +77,9 @@ void td_metering_arrive(const struct td_node *node, struct td_client *client)
 		client->activity.read = counters_of(node, client);
 }
 
-void td_metering_gather(struct td_node *node)
+void td_metering_add(struct td_node *node, const struct td_client *client)
 {
-	struct td_list *it;
-
-	for (uint32_t i = 0; i < node->gpu_count; i++)
-		node->gpus[i].metered_ppm = 0;
-	td_list_for_each (it, &node->clients) {
-		const struct td_client *client = td_client_at(it);
-
-		node->gpus[client->gpu].metered_ppm += client->activity.used_ppm;
-	}
+	node->gpus[client->gpu].metered_ppm += client->activity.used_ppm;
 }
 
 uint32_t td_metering_ppm(const struct td_node *node, const struct td_client *client, uint32_t ppm)

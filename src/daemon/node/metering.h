@@ -28,9 +28,9 @@ void td_metering_arrive(const struct td_node *node, struct td_client *client);
  * meter may take their turns for a program's own; then the rates of all are less in proportion.
  * Where MPS is on, kernels of several programs run side by side.
  *
- * Sums up what the meters say. Called when all have been read.
+ * Adds what the client's meter says to the sum of its GPU, which begins at 0 in each step.
  */
-void td_metering_gather(struct td_node *node);
+void td_metering_add(struct td_node *node, const struct td_client *client);
 
 /* Returns a rate of the client, reduced in proportion. */
 uint32_t td_metering_ppm(const struct td_node *node, const struct td_client *client, uint32_t ppm);

@@ -584,6 +584,7 @@ static int service(struct td_node *node, struct td_process *process,
 
 	if (r || !process->service)
 		return r;
+	node->had.services = true;
 	node->event_ns = now_ns;
 	td_profiles_drop(process->service->profile);
 	process->service->profile = td_profiles_take(&node->profiles, process->service->name);

@@ -276,6 +276,16 @@ static uint64_t debt_of(struct td_process *process, uint64_t elapsed_ns)
 	return most_ns;
 }
 
+static void lift_all(struct td_node *node, const struct td_process *process)
+{
+	struct td_list *it;
+
+	if (process->stop.is)
+		return;
+	td_list_for_each (it, &process->clients)
+		lift(node, client_at(it));
+}
+
 /*
  * Finds processes that have not answered for too long, and those that answer again. Returns when to
  * check again.
@@ -300,6 +310,7 @@ static uint64_t watch_answers(struct td_node *node, uint64_t now_ns)
 			td_stopped_is_silent(node, process, now_ns);
 		else if (runs && owes_ns)
 			wakeup = now_ns + HEARD_NS;
+		lift_all(node, process);
 	}
 	return wakeup;
 }
@@ -326,12 +337,7 @@ static uint64_t look_at_all(struct td_node *node, uint64_t now_ns)
 uint64_t td_stopped_step(struct td_node *node, uint64_t now_ns)
 {
 	uint64_t wakeup = look_at_all(node, now_ns), other = watch_answers(node, now_ns);
-	struct td_list *it, *of;
 
-	td_list_for_each (it, &node->processes)
-		td_list_for_each (of, &td_process_at(it)->clients)
-			if (!td_process_at(it)->stop.is)
-				lift(node, client_at(of));
 	return other < wakeup ? other : wakeup;
 }
 

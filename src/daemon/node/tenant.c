@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bounds.h"
 #include "base/err.h"
 #include "base/parse.h"
 #include "daemon/model/job.h"
@@ -58,6 +59,16 @@ static uint64_t smallest_bytes(const struct td_node *node)
 	return least == UINT64_MAX ? 0 : td_options_capacity(&node->options, least);
 }
 
+/* Returns on how many GPUs the job had processes in the last step; 0 for a job yet to come. */
+static uint32_t count_gpus(const struct td_node *node, const struct td_job *job)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; job && i < node->gpu_count; i++)
+		count += job->on[i].clients != 0;
+	return count;
+}
+
 /* Returns the job's charge under these settings. */
 static uint64_t charge_ppm(const struct td_node *node, const struct td_job *job,
 	const struct td_job_settings *settings)
@@ -67,6 +78,9 @@ static uint64_t charge_ppm(const struct td_node *node, const struct td_job *job,
 
 	if (!is_protected(settings))
 		return 0;
+	/* Without a limit the job is charged whole GPUs, whatever their size. */
+	if (!*settings->mem)
+		return TD_PPM * td_max_u64(count_gpus(node, job), given ? given : 1);
 	for (uint32_t i = 0; job && i < node->gpu_count; i++) {
 		if (!job->on[i].clients) /* no process of it used that GPU in the last step */
 			continue;
@@ -397,6 +411,25 @@ static void step_down(struct td_node *node, uint64_t now_ns)
 	}
 }
 
+/*
+ * Returns whether a judgement could change something: a job's charge differs from what is charged,
+ * as a new job's does, or a job waits for an upgrade.
+ */
+static bool is_to_be_judged(const struct td_node *node)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->jobs) {
+		const struct td_job *job = job_at(it);
+
+		if (is_protected(&job->settings)
+				? charge_ppm(node, job, &job->settings) != job->charged_ppm
+				: job->settings.upgrade != 0)
+			return true;
+	}
+	return false;
+}
+
 /* Judges admitted jobs first, then waiting jobs, then new ones. */
 uint64_t td_tenant_step(struct td_node *node, uint64_t now_ns)
 {
@@ -406,6 +439,10 @@ uint64_t td_tenant_step(struct td_node *node, uint64_t now_ns)
 
 	if (is_auto && node->tenant_count > 1)
 		step_down(node, now_ns);
+	if (!is_to_be_judged(node)) {
+		begin_pass(node);
+		return is_auto ? wakeup : UINT64_MAX;
+	}
 	judge_all(node, false, now_ns);
 	begin_pass(node);
 	td_list_for_each (it, &node->jobs) {

@@ -45,11 +45,6 @@ void td_holding_take_back(struct td_holding *h, uint64_t claimed_bytes)
 		h->told = h->believed;
 }
 
-void td_account_add(struct td_account *account, const struct td_holding *h)
-{
-	account->charged += td_holding_charge(h);
-}
-
 uint64_t td_account_left(const struct td_account *account)
 {
 	if (account->limit == TD_UNBOUNDED)

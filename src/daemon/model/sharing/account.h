@@ -63,7 +63,11 @@ void td_holding_used(struct td_holding *h, uint64_t bytes, uint32_t acked);
 void td_holding_take_back(struct td_holding *h, uint64_t claimed_bytes);
 
 /* Counts one more holder. */
-void td_account_add(struct td_account *account, const struct td_holding *h);
+static inline void td_account_add(struct td_account *account, const struct td_holding *h)
+{
+	account->charged += td_holding_charge(h);
+}
+
 /* Returns the part of the limit that is charged to nobody; TD_UNBOUNDED where there is no limit. */
 uint64_t td_account_left(const struct td_account *account);
 /*
