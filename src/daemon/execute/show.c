@@ -137,8 +137,7 @@ static void show_moves(
 /* Takes the bytes that a move has reserved off the capacity that the policy sees. */
 static void hide_reserved(struct td_node *node, uint32_t gpu)
 {
-	uint64_t *capacity = &node->gpu_views[gpu].capacity_bytes,
-		 reserved = 0;
+	uint64_t *capacity = &node->gpu_views[gpu].capacity_bytes, reserved = 0;
 
 	/* Only an action, or a client that is set aside, reserves anything. */
 	if (node->gpus[gpu].aside || node->had.acts)
