@@ -16,14 +16,20 @@
  * when the first one is used. Their UUIDs come from `tandem gpu`, if tandem=PATH names that
  * program. Otherwise the job uses the first GPU, which is right on nodes that have only one.
  *
+ * Where tandem-sched has placed the job, the record of the job names its GPUs (comment.h), and it
+ * uses those.
+ *
  * Without the option nothing changes. A program that drops LD_PRELOAD runs without tandem.
  */
+#include <slurm/slurm.h>
 #include <slurm/spank.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/err.h"
+#include "slurm/comment.h"
 #include "slurm/spec.h"
 
 #define PATH_LEN 1024
@@ -170,14 +176,62 @@ static void list_gpus(const char *tandem, const char *socket, char *ret, size_t 
 		(void)pclose(in);
 }
 
+/* Reads where tandem-sched has placed the job. Returns false if it has not. */
+static bool read_placement(spank_t spank, struct td_slurm_comment *ret)
+{
+	job_info_msg_t *jobs = NULL;
+	uint32_t job = 0;
+	bool placed;
+
+	if (spank_get_item(spank, S_JOB_ID, &job) || slurm_load_job(&jobs, job, SHOW_ALL))
+		return false;
+	placed = jobs->record_count == 1 &&
+		 !td_slurm_comment_parse(jobs->job_array[0].admin_comment, ret) && ret->gpus;
+	slurm_free_job_info_msg(jobs);
+	return placed;
+}
+
+/* Keeps the placement's UUIDs of a list with commas. Returns false if the list is too short. */
+static bool keep_placed(const struct td_slurm_comment *placement, char *list)
+{
+	char kept[4096];
+	size_t used = 0;
+
+	for (uint32_t k = 0; k < placement->gpus; k++) {
+		const char *at = list;
+		size_t n;
+
+		for (uint32_t skip = placement->gpu[k]; at && skip; skip--) {
+			at = strchr(at, ',');
+			at = at ? at + 1 : NULL;
+		}
+		if (!at)
+			return false;
+		n = strcspn(at, ",");
+		if (used + n + 2 > sizeof(kept))
+			return false;
+		used += (size_t)snprintf(
+			kept + used, sizeof(kept) - used, "%s%.*s", used ? "," : "", (int)n, at);
+	}
+	strcpy(list, kept);
+	return true;
+}
+
 static int choose_gpus(spank_t spank, const char *tandem, const char *socket)
 {
+	struct td_slurm_comment placement;
 	char list[4096], count[12];
 	int r;
 
 	list_gpus(tandem, socket, list, sizeof(list));
 	if (!*list)
 		return ESPANK_SUCCESS;
+	if (read_placement(spank, &placement) && !keep_placed(&placement, list)) {
+		slurm_error("tandem: the job was placed on GPU %u of this node, which tandemd "
+			    "does not list",
+			placement.gpu[placement.gpus - 1]);
+		return ESPANK_ERROR;
+	}
 	snprintf(count, sizeof(count), "%u", spec.gpus);
 	r = set(spank, "TANDEM_GPUS", list);
 	return r ? r : set(spank, "TANDEM_GPU_COUNT", count);

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """tandem-sched in a real Slurm: it places held jobs, sends them back, and says why they wait. TAP.
 usage: sched.py BUILD [CASE]..."""
+import json
 import os
 import signal
 import time
 
 from slurm_world import PLUGINS, Slurm, why_not
-from world import DEADLINE_S, Skip, run_cases, until
+from world import DEADLINE_S, SOFTGPU, TANDEM, Skip, run_cases, until
 
 SCHED = f"{PLUGINS}/tandem-sched"
 GPU = 500  # of the resource "tandem"
@@ -16,8 +17,8 @@ class Cluster(Slurm):
     """Slurm with tandem-sched; nodes with so many GPUs each."""
 
     def __init__(self, *options, nodes=2, gpus=1, timeout=300):
-        super().__init__(nodes=[f"node{n + 1}" for n in range(nodes)], count=gpus * GPU,
-                         submit="tandem_brain", timeout=timeout)
+        super().__init__("--gpus", str(gpus), nodes=[f"node{n + 1}" for n in range(nodes)],
+                         count=gpus * GPU, submit="tandem_brain", timeout=timeout)
         self.options = ["--restart", "1s", *options]
 
     def up(self):
@@ -50,6 +51,10 @@ class Cluster(Slurm):
     def node(self, job):
         return self.shown(job).get("NodeList")
 
+    def gpus(self):
+        done = self.call(SOFTGPU, "run", "--", TANDEM, "gpu", "--json")
+        return [gpu["uuid"] for gpu in json.loads(done.stdout or "[]")]
+
     def log(self):
         with open(f"{self.directory}/log/tandem-sched.out") as f:
             return f.read()
@@ -80,6 +85,23 @@ def an_interactive_job_is_placed():
     with cluster() as world:
         done = world.srun("--tandem=0.5", "sh", "-c", "echo $TANDEM_JOB")
         assert not done.returncode and done.stdout.startswith("slurm."), done
+
+
+def a_job_uses_the_gpus_that_it_was_placed_on():
+    with cluster(nodes=1, gpus=2) as world:
+        until(lambda: len(world.gpus()) == 2, "tandemd lists both GPUs")
+        known = world.gpus()
+        used = []
+        for k in range(2):
+            out = f"{world.directory}/out{k}"
+            job = world.batch("--tandem=1,class=guaranteed",
+                              script=f"echo $TANDEM_GPUS > {out}; sleep 1000")
+            until(lambda: os.path.exists(out) and os.path.getsize(out), "it has started")
+            with open(out) as f:
+                used.append(f.read().strip())
+            index = int(world.comment(job).split(":")[1].split()[0])
+            assert used[-1] == known[index], (used, known, index)
+        assert sorted(used) == sorted(known), used
 
 
 def a_job_that_waits_says_why():
@@ -192,8 +214,9 @@ def slurmctld_may_be_restarted():
 
 
 run_cases([jobs_are_placed_and_share_gpus, an_interactive_job_is_placed,
-           a_job_that_waits_says_why, a_gang_starts_whole_on_one_node,
-           what_cannot_be_placed_is_refused, a_job_is_stopped_for_others_and_starts_again,
+           a_job_uses_the_gpus_that_it_was_placed_on, a_job_that_waits_says_why,
+           a_gang_starts_whole_on_one_node, what_cannot_be_placed_is_refused,
+           a_job_is_stopped_for_others_and_starts_again,
            a_job_that_slurm_requeues_is_placed_again, jobs_of_a_node_that_dies_run_elsewhere,
            a_scheduler_that_dies_stops_nothing_and_the_next_one_starts_nothing_twice,
            slurmctld_may_be_restarted], at_once=3)
