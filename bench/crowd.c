@@ -130,7 +130,8 @@ static void attach(struct program *program, unsigned i)
 	struct td_msg msg = {.type = TD_MSG_TYPE_attach};
 
 	snprintf(hello.job, sizeof(hello.job), "%u.bench", i);
-	program->process = td_node_hello(&node, program, 100 + (int)i, 1000, &hello, now_ns);
+	program->process = td_node_hello(
+		&node, program, 100 + (int)i, td_identity_local(1000), &hello, now_ns);
 	if (!program->process)
 		abort();
 	(void)settle();

@@ -87,8 +87,8 @@ static void connect_super(struct super *s, const char *job)
 		.epoch = s->epoch, .can = TD_SUPERVISOR_ALL, .ordered = s->number};
 
 	strcpy(msg.job, job);
-	require(!td_supervisors_say(
-		&w.node, &s->connection, s->peer, s->pid, 1000, &msg, w.now, NULL));
+	require(!td_supervisors_say(&w.node, &s->connection, s->peer, s->pid,
+		td_identity_local(1000), &msg, w.now, NULL));
 }
 
 static void disconnect_super(struct super *s)
@@ -241,7 +241,8 @@ static void ask(unsigned i, enum td_action_kind kind, uid_t uid)
 
 	if (!w.fakes[i].process)
 		return;
-	if (!td_actions_order(&w.node, uid, names[i], kind, "0", w.now, acts, &count, NULL))
+	if (!td_actions_order(&w.node, td_identity_local(uid), names[i], kind, "0", w.now, acts,
+		    &count, NULL))
 		require((count == 1 || kind == TD_ACTION_MIGRATE) && uid != 1001);
 }
 

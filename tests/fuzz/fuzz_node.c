@@ -142,11 +142,11 @@ static void change_class(struct world *w, const struct fake *f, uint8_t kind, ui
 	case 0: (void)td_options_set(&w->node.options, "quota.jobs", quotas[arg % 4], NULL); break;
 	case 1: (void)td_options_set(&w->node.options, "quota.gpus", quotas[arg % 4], NULL); break;
 	case 2:
-		(void)td_node_set_job(
-			&w->node, user_of(w, f), name, "class", classes[arg % 4], w->now, NULL);
+		(void)td_node_set_job(&w->node, td_identity_local(user_of(w, f)), name, "class",
+			classes[arg % 4], w->now, NULL);
 		break;
 	default:
-		if (td_node_set_job(&w->node, user_of(w, f), name, "upgrade",
+		if (td_node_set_job(&w->node, td_identity_local(user_of(w, f)), name, "upgrade",
 			    arg & 1 ? "guaranteed" : "none", w->now, NULL))
 			abort();
 	}
@@ -173,14 +173,15 @@ static struct td_usage used[USERS];
 static bool within_quotas(const struct world *w)
 {
 	for (unsigned user = 0; user < USERS; user++) {
-		const struct td_tenant *tenant = td_tenants_find(&w->node, 1000 + user);
+		const struct td_tenant *tenant =
+			td_tenants_find(&w->node, td_identity_local(1000 + user));
 		struct td_usage now = {0}, before = used[user];
 		struct td_list *it;
 
 		td_list_for_each (it, &w->node.jobs) {
 			const struct td_job *job = td_container_of(it, struct td_job, of_node);
 
-			if (job->uid != 1000 + user)
+			if (job->who.uid != 1000 + user)
 				continue;
 			now.gpus_ppm += job->charged_ppm;
 			now.jobs += job->charged_ppm != 0;
@@ -231,7 +232,7 @@ static bool within_limits(const struct world *w, bool allowed)
 		const struct td_client *client = td_container_of(it, struct td_client, of_node);
 		const struct fake *f = client->process->peer;
 		unsigned job = (unsigned)(client->process->job->name[1] - '0') * USERS +
-			       (client->process->uid - 1000);
+			       (client->process->who.uid - 1000);
 
 		if (!obeys(client))
 			continue;
@@ -364,8 +365,8 @@ static void event(struct world *w, uint8_t who, uint8_t kind, uint8_t arg)
 		break;
 	}
 	case 5:
-		(void)td_node_set_job(&w->node, user_of(w, f), f->process->job->name, "paused",
-			arg & 1 ? "on" : "off", w->now, NULL);
+		(void)td_node_set_job(&w->node, td_identity_local(user_of(w, f)),
+			f->process->job->name, "paused", arg & 1 ? "on" : "off", w->now, NULL);
 		break;
 	case 6:
 		(void)td_options_set(
@@ -376,8 +377,8 @@ static void event(struct world *w, uint8_t who, uint8_t kind, uint8_t arg)
 		static const char *const limits[] = {"none", "8m", "20m", "40m"};
 
 		/* Who is protected may have no more than his quota. */
-		if (td_node_set_job(&w->node, user_of(w, f), f->process->job->name, "mem",
-			    limits[arg % 4], w->now, NULL) &&
+		if (td_node_set_job(&w->node, td_identity_local(user_of(w, f)),
+			    f->process->job->name, "mem", limits[arg % 4], w->now, NULL) &&
 			f->process->job->settings.class == TD_CLASS_BESTEFFORT)
 			abort();
 		break;
@@ -385,8 +386,8 @@ static void event(struct world *w, uint8_t who, uint8_t kind, uint8_t arg)
 	case 10: {
 		static const char *const limits[] = {"none", "4m", "30m", "60%"};
 
-		(void)td_node_set_job(&w->node, user_of(w, f), f->process->job->name, "mem-soft",
-			limits[arg % 4], w->now, NULL);
+		(void)td_node_set_job(&w->node, td_identity_local(user_of(w, f)),
+			f->process->job->name, "mem-soft", limits[arg % 4], w->now, NULL);
 		break;
 	}
 	case 8: allocate(w, f, (1 + arg % 16) * MIB); break;
@@ -410,8 +411,8 @@ static void calm_down(struct world *w)
 			continue;
 		f->slow = false;
 		fake_continues(f);
-		(void)td_node_set_job(&w->node, user_of(w, f), f->process->job->name, "paused",
-			"off", w->now, NULL);
+		(void)td_node_set_job(&w->node, td_identity_local(user_of(w, f)),
+			f->process->job->name, "paused", "off", w->now, NULL);
 	}
 }
 

@@ -94,7 +94,7 @@ void td_act_enter(struct td_node *node, struct td_act *act, enum td_action_state
 		*act->reason ? ": " : "", act->reason);
 	if (!is_routine(act, state))
 		td_node_job_event(
-			node, TD_EVENT_ACTION, act->uid, act->job, act->name, now_ns, detail);
+			node, TD_EVENT_ACTION, act->who, act->job, act->name, now_ns, detail);
 	if (node->io.acted)
 		node->io.acted(node->io.arg, act);
 }
@@ -253,7 +253,7 @@ static struct td_act *make(struct td_node *node, enum td_action_kind kind, uint3
 	act->number = new_number(node, now_ns);
 	act->kind = kind;
 	act->id = id;
-	act->uid = process->uid;
+	act->who = process->who;
 	snprintf(act->job, sizeof(act->job), "%s", process->job->name);
 	snprintf(act->name, sizeof(act->name), "%s", process->name);
 	act->since_ns = act->changed_ns = now_ns;
@@ -305,26 +305,27 @@ static struct td_act *ask(struct td_node *node, enum td_action_kind kind, uint32
 	return ask_at(node, kind, id, process, NULL, by_hand, now_ns);
 }
 
-static bool may_change(uid_t uid, const struct td_process *process)
+static bool may_change(struct td_identity who, const struct td_process *process)
 {
-	return !uid || uid == process->uid;
+	return td_identity_may(who, process->who);
 }
 
 /* Returns a process of the job that the name fits and that the user may change, or NULL. */
-static const struct td_process *named(const struct td_job *job, uid_t uid, const char *name)
+static const struct td_process *named(
+	const struct td_job *job, struct td_identity who, const char *name)
 {
 	struct td_list *it;
 
 	td_list_for_each (it, &job->members) {
 		const struct td_process *process = td_container_of(it, struct td_process, of_job);
 
-		if (td_process_is_named(process, name) && may_change(uid, process))
+		if (td_process_is_named(process, name) && may_change(who, process))
 			return process;
 	}
 	return NULL;
 }
 
-static int check_order(const struct td_node *node, uid_t uid, const char *name,
+static int check_order(const struct td_node *node, struct td_identity who, const char *name,
 	enum td_action_kind kind, struct td_err *err)
 {
 	unsigned count = 0;
@@ -337,7 +338,7 @@ static int check_order(const struct td_node *node, uid_t uid, const char *name,
 			"pause, resume, checkpoint or restore",
 			(unsigned)kind);
 	td_list_for_each (it, &node->jobs)
-		count += named(td_container_of(it, struct td_job, of_node), uid, name) != NULL;
+		count += named(td_container_of(it, struct td_job, of_node), who, name) != NULL;
 	if (!count)
 		return td_job_unknown(name, err);
 	if (count > TD_ACTS_MAX)
@@ -348,8 +349,8 @@ static int check_order(const struct td_node *node, uid_t uid, const char *name,
 }
 
 /* Orders it of each process of the job. A process that uses no GPU has nothing to move. */
-static int order_each(struct td_node *node, uid_t uid, const struct td_job *job, const char *name,
-	enum td_action_kind kind, const struct td_migration *to, uint64_t now_ns,
+static int order_each(struct td_node *node, struct td_identity who, const struct td_job *job,
+	const char *name, enum td_action_kind kind, const struct td_migration *to, uint64_t now_ns,
 	struct td_act **ret_acts, uint32_t *ret_count, struct td_err *err)
 {
 	struct td_list *it;
@@ -364,7 +365,7 @@ static int order_each(struct td_node *node, uid_t uid, const struct td_job *job,
 		 * uses.
 		 */
 		if ((!client && kind != TD_ACTION_RESTORE) || !td_process_is_named(process, name) ||
-			!may_change(uid, process))
+			!may_change(who, process))
 			continue;
 		if (*ret_count == TD_ACTS_MAX)
 			return td_err_set(err, -E2BIG,
@@ -379,7 +380,7 @@ static int order_each(struct td_node *node, uid_t uid, const struct td_job *job,
 	return 0;
 }
 
-static int order_programs(struct td_node *node, uid_t uid, const char *name,
+static int order_programs(struct td_node *node, struct td_identity who, const char *name,
 	enum td_action_kind kind, const char *gpu, uint64_t now_ns, struct td_act **ret_acts,
 	uint32_t *ret_count, struct td_err *err)
 {
@@ -389,32 +390,32 @@ static int order_programs(struct td_node *node, uid_t uid, const char *name,
 
 	td_list_for_each (it, &node->jobs)
 		if (!r)
-			r = order_each(node, uid, td_container_of(it, struct td_job, of_node), name,
+			r = order_each(node, who, td_container_of(it, struct td_job, of_node), name,
 				kind, &to, now_ns, ret_acts, ret_count, err);
 	if (!r && !*ret_count)
 		r = td_err_set(err, -ENOENT, "\"%.64s\" uses no GPU yet", name);
 	return r;
 }
 
-int td_actions_order(struct td_node *node, uid_t uid, const char *name, enum td_action_kind kind,
-	const char *gpu, uint64_t now_ns, struct td_act **ret_acts, uint32_t *ret_count,
-	struct td_err *err)
+int td_actions_order(struct td_node *node, struct td_identity who, const char *name,
+	enum td_action_kind kind, const char *gpu, uint64_t now_ns, struct td_act **ret_acts,
+	uint32_t *ret_count, struct td_err *err)
 {
 	bool pauses = kind == TD_ACTION_PAUSE || kind == TD_ACTION_RESUME;
-	int r = check_order(node, uid, name, kind, err);
+	int r = check_order(node, who, name, kind, err);
 	struct td_list *it;
 
 	if (!r && pauses)
-		r = td_node_set_job(node, uid, name, "paused",
+		r = td_node_set_job(node, who, name, "paused",
 			kind == TD_ACTION_PAUSE ? "on" : "off", now_ns, err);
 	if (r)
 		return r;
 	*ret_count = 0;
 	if (is_of_program(kind))
-		return order_programs(node, uid, name, kind, gpu, now_ns, ret_acts, ret_count, err);
+		return order_programs(node, who, name, kind, gpu, now_ns, ret_acts, ret_count, err);
 	td_list_for_each (it, &node->jobs) {
 		const struct td_job *job = td_container_of(it, struct td_job, of_node);
-		const struct td_process *process = named(job, uid, name);
+		const struct td_process *process = named(job, who, name);
 		struct td_act *act;
 
 		if (!process)

@@ -26,6 +26,7 @@
 #include "base/list.h"
 #include "daemon/execute/endings.h"
 #include "daemon/execute/moves.h"
+#include "daemon/record/identity.h"
 #include "proto/words.h"
 
 struct td_err;
@@ -52,7 +53,7 @@ struct td_act {
 	 * the td_process.id. 0: that is gone.
 	 */
 	uint32_t id;
-	uid_t uid;              /* the job's user */
+	struct td_identity who; /* the job's user */
 	char job[64], name[64]; /* copies, since the act may outlive the job */
 	bool by_hand;
 	bool is_named; /* the present plan names it */
@@ -81,9 +82,9 @@ void td_act_enter(struct td_node *node, struct td_act *act, enum td_action_state
  * The pointers are valid until the next step, and some acts may have ended already. Returns
  * -ENOENT, -E2BIG, -EINVAL or -ENOMEM with a sentence in err.
  */
-int td_actions_order(struct td_node *node, uid_t uid, const char *job, enum td_action_kind kind,
-	const char *gpu, uint64_t now_ns, struct td_act **ret_acts, uint32_t *ret_count,
-	struct td_err *err);
+int td_actions_order(struct td_node *node, struct td_identity who, const char *job,
+	enum td_action_kind kind, const char *gpu, uint64_t now_ns, struct td_act **ret_acts,
+	uint32_t *ret_count, struct td_err *err);
 
 /* Evicts the process's job if it is of the class besteffort. */
 void td_actions_evict(struct td_node *node, const struct td_process *process, uint64_t now_ns);

@@ -89,7 +89,7 @@ static unsigned count_left(const struct td_node *node, const struct td_act *act)
 
 static bool may_signal(const struct td_node *node, const struct td_process *process)
 {
-	return node->io.signal && (!node->owner || node->owner == process->uid);
+	return node->io.signal && (!node->owner || node->owner == process->who.uid);
 }
 
 static bool can_end(const struct td_node *node, const struct td_process *process)
@@ -266,7 +266,7 @@ static void pass_by(struct td_node *node, struct td_act *act, enum td_action_sta
 	const char *why, uint64_t now_ns)
 {
 	struct td_supervisor *supervisor =
-		td_supervisors_at(node, act->uid, act->job, act->ending.pid);
+		td_supervisors_at(node, act->who, act->job, act->ending.pid);
 
 	act->ending.order = TD_ORDER_NONE;
 	act->ending.supervisor = NULL;
@@ -315,7 +315,7 @@ static void step_order(struct td_node *node, struct td_act *act, uint64_t now_ns
 	const struct td_supervisor *supervisor = NULL;
 
 	if (e->order == TD_ORDER_LOST)
-		supervisor = td_supervisors_at(node, act->uid, act->job, e->pid);
+		supervisor = td_supervisors_at(node, act->who, act->job, e->pid);
 	/*
 	 * The order is sent again under the same number, so that the supervisor answers as before.
 	 */
@@ -350,7 +350,7 @@ static const char *why_not(const struct td_node *node, const struct td_act *act,
 		if (act->kind == TD_ACTION_START_SHADOW || supervisor || can_end(node, process))
 			continue;
 		snprintf(buf, len, "tandemd runs as user %u and may not end process %d of user %u",
-			(unsigned)node->owner, (int)process->pid, (unsigned)process->uid);
+			(unsigned)node->owner, (int)process->pid, (unsigned)process->who.uid);
 		return buf;
 	}
 	return NULL;
@@ -414,7 +414,7 @@ static const char *goal_of(
 
 void td_ending_begin(struct td_node *node, struct td_act *act, uint64_t now_ns)
 {
-	struct td_supervisor *supervisor = td_supervisors_named(node, act->uid, act->job);
+	struct td_supervisor *supervisor = td_supervisors_named(node, act->who, act->job);
 	struct td_ending *e = &act->ending;
 	struct td_job *job = NULL;
 	char buf[sizeof(act->reason)], goal[sizeof(act->reason)];

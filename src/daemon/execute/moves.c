@@ -143,9 +143,9 @@ static const char *refusal(
 		return "it is on that GPU";
 	if (!td_node_may_have(node, act->migration.gpu))
 		return "another daemon has that GPU";
-	if (!td_gpus_have_place(node, process->uid, act->migration.gpu))
+	if (!td_gpus_have_place(node, process->who, act->migration.gpu))
 		return "that would be one more GPU than are shared at once";
-	if (!td_node_may_have_client(node, process->uid))
+	if (!td_node_may_have_client(node, process->who))
 		return "its user has its part of the users of GPUs that there can be";
 	return NULL;
 }

@@ -280,7 +280,7 @@ static void call_helper(
 {
 	struct td_checkpoint_order order = {.number = act->number,
 		.pid = process->pid,
-		.uid = process->uid,
+		.uid = process->who.uid,
 		.timeout_ms = LOCK_MS};
 
 	order.what = act->kind == TD_ACTION_CHECKPOINT ? TD_CHECKPOINT_SAVE
@@ -540,7 +540,7 @@ static void undo(
 	struct td_checkpoint_order order = {.number = act->number,
 		.what = TD_CHECKPOINT_BACK,
 		.pid = process->pid,
-		.uid = process->uid};
+		.uid = process->who.uid};
 
 	act->migration.undoes = true;
 	if (node->io.checkpoint(node->io.arg, &order))

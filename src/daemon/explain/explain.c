@@ -53,8 +53,9 @@ static void send_group(
 			send_row(rows, facts, cause, gpu);
 }
 
-uint32_t td_explain(const struct td_node *node, const struct td_process *process, uid_t reader,
-	uint64_t now_ns, void (*each)(void *arg, const struct td_msg *row), void *arg)
+uint32_t td_explain(const struct td_node *node, const struct td_process *process,
+	struct td_identity reader, uint64_t now_ns,
+	void (*each)(void *arg, const struct td_msg *row), void *arg)
 {
 	struct rows rows = {each, arg, 0};
 	struct td_facts facts;

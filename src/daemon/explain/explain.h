@@ -4,6 +4,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "daemon/record/identity.h"
+
 struct td_msg;
 struct td_node;
 struct td_process;
@@ -13,5 +15,6 @@ struct td_process;
  * Returns how many there were (at least one). If another user's process is in the way, the reader
  * learns only that there is one, unless he is root.
  */
-uint32_t td_explain(const struct td_node *node, const struct td_process *process, uid_t reader,
-	uint64_t now_ns, void (*each)(void *arg, const struct td_msg *row), void *arg);
+uint32_t td_explain(const struct td_node *node, const struct td_process *process,
+	struct td_identity reader, uint64_t now_ns,
+	void (*each)(void *arg, const struct td_msg *row), void *arg);

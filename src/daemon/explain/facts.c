@@ -135,9 +135,9 @@ static const struct td_grant *find_turn(const struct td_process *process)
 	return first;
 }
 
-static bool may_name(uid_t reader, const struct td_process *process)
+static bool may_name(struct td_identity reader, const struct td_process *process)
 {
-	return !reader || reader == process->uid;
+	return td_identity_may(reader, process->who);
 }
 
 static const char *name_process(const struct td_process *process, char *buf, size_t len)
@@ -172,7 +172,7 @@ static const char *list_placed(
 	return buf;
 }
 
-static void add_turn(struct td_facts *f, uid_t reader)
+static void add_turn(struct td_facts *f, struct td_identity reader)
 {
 	static const char *const reasons[TD_TURN_N] = {
 		[TD_TURN_FIXED] = "the policy fixes it",
@@ -195,7 +195,7 @@ static void add_turn(struct td_facts *f, uid_t reader)
 		f->turn_reason = reasons[turn->turn_reason];
 }
 
-static void add_others(struct td_facts *f, uid_t reader, uint64_t now_ns)
+static void add_others(struct td_facts *f, struct td_identity reader, uint64_t now_ns)
 {
 	const struct td_process *process = f->process, *stopped = find_stopped(f->node, process);
 	uint64_t waits_since_ns = process->wants ? td_process_waits_since_ns(process)
@@ -304,7 +304,7 @@ static void add_actions(struct td_facts *f, uint64_t now_ns)
 }
 
 void td_facts_of_process(struct td_facts *ret, const struct td_node *node,
-	const struct td_process *process, uid_t reader, uint64_t now_ns)
+	const struct td_process *process, struct td_identity reader, uint64_t now_ns)
 {
 	struct td_facts *f = ret;
 	const struct td_job_settings *settings = &process->job->settings;

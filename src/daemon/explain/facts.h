@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "daemon/record/identity.h"
 #include "daemon/model/machine/procfs.h"
 
 struct td_client;
@@ -51,7 +52,7 @@ struct td_facts {
  * is root.
  */
 void td_facts_of_process(struct td_facts *ret, const struct td_node *node,
-	const struct td_process *process, uid_t reader, uint64_t now_ns);
+	const struct td_process *process, struct td_identity reader, uint64_t now_ns);
 
 /* Adds the facts about one GPU of the process. */
 void td_facts_add_client(struct td_facts *facts, const struct td_client *client);

@@ -167,7 +167,7 @@ void td_overhead_given_up(struct td_node *node, const struct td_client *by, uint
 		struct td_client *client = td_client_at(it);
 
 		if (client == by || client->gpu != by->gpu || !client->imported_bytes ||
-			client->process->uid != by->process->uid || !bytes)
+			!td_identity_is_same(client->process->who, by->process->who) || !bytes)
 			continue;
 		td_overhead_doubt(client, bytes);
 		client->has_news = true;

@@ -231,14 +231,14 @@ int td_job_set(
 		err, -EINVAL, "\"%.64s\" is not an option of a job: expected %s", key, keys);
 }
 
-static struct td_job *find_job(const struct td_node *node, uid_t uid, const char *name)
+static struct td_job *find_job(const struct td_node *node, struct td_identity who, const char *name)
 {
 	struct td_list *it;
 
 	td_list_for_each (it, &node->jobs) {
 		struct td_job *job = td_container_of(it, struct td_job, of_node);
 
-		if (*name && job->uid == uid && !strcmp(job->name, name))
+		if (*name && td_identity_is_same(job->who, who) && !strcmp(job->name, name))
 			return job;
 	}
 	return NULL;
@@ -271,15 +271,15 @@ static void arrive(struct td_node *node, struct td_job *job, uint64_t said_ns, u
 	line_up(node, job);
 }
 
-struct td_job *td_job_join(
-	struct td_node *node, uid_t uid, const struct td_msg_hello *hello, uint64_t now_ns)
+struct td_job *td_job_join(struct td_node *node, struct td_identity who,
+	const struct td_msg_hello *hello, uint64_t now_ns)
 {
 	char name[sizeof((struct td_job){0}.name)];
 	struct td_job *job;
 
 	snprintf(name, sizeof(name), "%.63s", hello->job);
 	(void)td_printable(name);
-	job = find_job(node, uid, name);
+	job = find_job(node, who, name);
 	if (job) {
 		job->processes++;
 		arrive(node, job, hello->arrived_ns, now_ns);
@@ -288,7 +288,7 @@ struct td_job *td_job_join(
 	job = calloc(1, sizeof(*job));
 	if (!job)
 		return NULL;
-	job->tenant = td_tenants_join(node, uid);
+	job->tenant = td_tenants_join(node, who);
 	if (!job->tenant) {
 		free(job);
 		return NULL;
@@ -297,7 +297,7 @@ struct td_job *td_job_join(
 	td_list_init(&job->members);
 	job->processes = 1;
 	job->group = node->next_id++;
-	job->uid = uid;
+	job->who = who;
 	strcpy(job->name, name);
 	job->settings.class = hello->class < TD_CLASS_N ? hello->class : TD_CLASS_BESTEFFORT;
 	job->settings.upgrade = hello->upgrade <= TD_CLASS_BESTEFFORT ? hello->upgrade : 0;

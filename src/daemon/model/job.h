@@ -11,6 +11,7 @@
 
 #include "base/list.h"
 #include "base/parse.h"
+#include "daemon/record/identity.h"
 #include "daemon/model/sharing/account.h"
 #include "daemon/model/supervisors.h"
 #include "proto/words.h"
@@ -69,7 +70,7 @@ struct td_job {
 	uint32_t group, processes;
 	uint32_t supervised; /* TD_SUPERVISOR_*: what its supervisor can do (supervisors.c) */
 	uint32_t restarts;   /* how often its supervisor has started its command again */
-	uid_t uid;
+	struct td_identity who;
 	char name[64]; /* the job's id; empty: a job of a single process */
 	/*
 	 * When the job first came to this daemon or to an earlier one. Jobs that wait for an
@@ -114,8 +115,8 @@ struct td_job {
  * Returns the job of a new process, and makes it if there is none. node->jobs is in order of
  * arrival. Returns NULL if memory is short.
  */
-struct td_job *td_job_join(
-	struct td_node *node, uid_t uid, const struct td_msg_hello *hello, uint64_t now_ns);
+struct td_job *td_job_join(struct td_node *node, struct td_identity who,
+	const struct td_msg_hello *hello, uint64_t now_ns);
 void td_job_leave(struct td_job *job);
 
 const char *td_class_name(enum td_class class);

@@ -23,6 +23,7 @@
 #include <sys/types.h>
 
 #include "base/list.h"
+#include "daemon/record/identity.h"
 #include "daemon/model/services/service.h"
 #include "daemon/model/sharing/account.h"
 #include "daemon/model/measure/activity.h"
@@ -157,8 +158,8 @@ enum td_host_memory {
 };
 
 struct td_gpu {
-	bool used;        /* false: this entry of the table is free */
-	uid_t brought_by; /* the user whose program attached to it first */
+	bool used;                     /* false: this entry of the table is free */
+	struct td_identity brought_by; /* the user whose program attached to it first */
 	uint8_t uuid[16];
 	char name[64];
 	uint64_t total_bytes; /* the size of the memory of the GPU (gpus.h) */
@@ -398,7 +399,7 @@ struct td_process {
 	struct td_job *job;
 	uint32_t id;
 	pid_t pid;
-	uid_t uid;
+	struct td_identity who;
 	char name[64];
 	uint8_t backend;    /* enum td_backend_kind */
 	uint8_t stays;      /* enum td_backend_reason: why its memory cannot leave the device */
@@ -540,7 +541,7 @@ void td_node_deinit(struct td_node *node);
  * Returns whether the user is root or runs the daemon. These two are not bounded by shares that are
  * kept for other users. owner.c
  */
-bool td_node_is_owner(const struct td_node *node, uid_t uid);
+bool td_node_is_owner(const struct td_node *node, struct td_identity who);
 /*
  * Returns the client that plans apply to; for a process that moves, the one on its present GPU.
  * Returns NULL if it uses no GPU. moves.c
@@ -550,14 +551,14 @@ struct td_client *td_process_client(const struct td_process *process);
  * Returns whether the user may attach to one more GPU. One user's clients leave room for others'
  * (pool.h).
  */
-bool td_node_may_have_client(const struct td_node *node, uid_t uid);
+bool td_node_may_have_client(const struct td_node *node, struct td_identity who);
 
 /*
- * Handles HELLO and returns the new process; NULL if memory is short. pid and uid come from the
+ * Handles HELLO and returns the new process; NULL if memory is short. pid and who come from the
  * kernel, not from the message.
  */
-struct td_process *td_node_hello(struct td_node *node, void *peer, pid_t pid, uid_t uid,
-	const struct td_msg_hello *hello, uint64_t now_ns);
+struct td_process *td_node_hello(struct td_node *node, void *peer, pid_t pid,
+	struct td_identity who, const struct td_msg_hello *hello, uint64_t now_ns);
 
 /*
  * Handles any later message of a process. Returns 0, or -EPROTO if the message is not valid; then
@@ -629,14 +630,14 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns);
 uint64_t td_node_step_alone(struct td_node *node, uint64_t now_ns);
 
 /* Checks whether td_node_set_job() would succeed, and changes nothing. The results are the same. */
-int td_node_check_job(const struct td_node *node, uid_t uid, const char *job, const char *key,
-	const char *value, struct td_err *err);
+int td_node_check_job(const struct td_node *node, struct td_identity who, const char *job,
+	const char *key, const char *value, struct td_err *err);
 
 /*
  * Sets an option (job.h) of all jobs of the user that have the name; for root, of all users' jobs.
  * Returns 0, or -ENOENT (no such job), -EINVAL, -ERANGE or -EDQUOT with a sentence in err. job.c
  */
-int td_node_set_job(struct td_node *node, uid_t uid, const char *job, const char *key,
+int td_node_set_job(struct td_node *node, struct td_identity who, const char *job, const char *key,
 	const char *value, uint64_t now_ns, struct td_err *err);
 
 /* Adapts capacities and the policy after an option of the node was changed by hand. */
@@ -679,8 +680,8 @@ uint64_t td_process_held_ns(const struct td_process *process, uint64_t now_ns);
 void td_node_event(struct td_node *node, enum td_event_kind kind, const struct td_process *process,
 	uint32_t gpu, uint64_t now_ns, uint64_t value_ns, uint64_t value_bytes, const char *detail);
 /* Records an event of a job that may be gone. */
-void td_node_job_event(struct td_node *node, enum td_event_kind kind, uid_t uid, const char *job,
-	const char *name, uint64_t now_ns, const char *detail);
+void td_node_job_event(struct td_node *node, enum td_event_kind kind, struct td_identity who,
+	const char *job, const char *name, uint64_t now_ns, const char *detail);
 /* Records an event of the GPU with that number; process may be NULL. */
 void td_node_gpu_event(struct td_node *node, enum td_event_kind kind,
 	const struct td_process *process, uint32_t number, uint64_t now_ns, const char *detail);

@@ -41,7 +41,8 @@ static void judge_jobs(const struct td_node *node, const struct td_supervisor *s
 	td_list_for_each (it, &node->jobs) {
 		struct td_job *job = td_container_of(it, struct td_job, of_node);
 
-		if (job->uid == supervisor->uid && !strcmp(job->name, supervisor->job))
+		if (td_identity_is_same(job->who, supervisor->who) &&
+			!strcmp(job->name, supervisor->job))
 			td_supervisors_judge(node, job);
 	}
 }
@@ -66,12 +67,12 @@ static void note_restart(struct td_node *node, const struct td_supervisor *s, ui
 
 	snprintf(detail, sizeof(detail), "%u restart%s so far", restarts(s),
 		restarts(s) == 1 ? "" : "s");
-	td_node_job_event(node, TD_EVENT_RESTARTED, s->uid, s->job, *s->name ? s->name : s->job,
+	td_node_job_event(node, TD_EVENT_RESTARTED, s->who, s->job, *s->name ? s->name : s->job,
 		now_ns, detail);
 }
 
 int td_supervisors_say(struct td_node *node, struct td_supervisor **supervisor, void *peer,
-	pid_t pid, uid_t uid, const struct td_msg_supervise *msg, uint64_t now_ns,
+	pid_t pid, struct td_identity who, const struct td_msg_supervise *msg, uint64_t now_ns,
 	struct td_err *err)
 {
 	struct td_supervisor *s = *supervisor;
@@ -86,7 +87,7 @@ int td_supervisors_say(struct td_node *node, struct td_supervisor **supervisor, 
 			return -ENOMEM;
 		s->peer = peer;
 		s->pid = pid;
-		s->uid = uid;
+		s->who = who;
 		strcpy(s->job, msg->job);
 		(void)td_printable(s->job);
 		td_list_append(&node->supervisors, &s->of_node);
@@ -110,37 +111,38 @@ void td_supervisors_gone(struct td_node *node, struct td_supervisor *supervisor)
 	free(supervisor);
 }
 
-static bool is_of(const struct td_supervisor *s, uid_t uid, const char *job)
+static bool is_of(const struct td_supervisor *s, struct td_identity who, const char *job)
 {
-	return s->uid == uid && *job && !strcmp(s->job, job);
+	return td_identity_is_same(s->who, who) && *job && !strcmp(s->job, job);
 }
 
-struct td_supervisor *td_supervisors_named(const struct td_node *node, uid_t uid, const char *job)
+struct td_supervisor *td_supervisors_named(
+	const struct td_node *node, struct td_identity who, const char *job)
 {
 	struct td_supervisor *found = NULL;
 	struct td_list *it;
 
 	td_list_for_each (it, &node->supervisors)
-		if (is_of(supervisor_at(it), uid, job))
+		if (is_of(supervisor_at(it), who, job))
 			found = supervisor_at(it);
 	return found;
 }
 
 struct td_supervisor *td_supervisors_at(
-	const struct td_node *node, uid_t uid, const char *job, pid_t pid)
+	const struct td_node *node, struct td_identity who, const char *job, pid_t pid)
 {
 	struct td_supervisor *found = NULL;
 	struct td_list *it;
 
 	td_list_for_each (it, &node->supervisors)
-		if (is_of(supervisor_at(it), uid, job) && supervisor_at(it)->pid == pid)
+		if (is_of(supervisor_at(it), who, job) && supervisor_at(it)->pid == pid)
 			found = supervisor_at(it);
 	return found;
 }
 
 struct td_supervisor *td_supervisors_find(const struct td_node *node, const struct td_job *job)
 {
-	return td_supervisors_named(node, job->uid, job->name);
+	return td_supervisors_named(node, job->who, job->name);
 }
 
 void td_supervisors_deinit(struct td_node *node)

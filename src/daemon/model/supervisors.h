@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "base/list.h"
+#include "daemon/record/identity.h"
 
 struct td_err;
 struct td_job;
@@ -26,7 +27,7 @@ struct td_bound {
 struct td_supervisor {
 	struct td_list of_node;
 	void *peer;
-	uid_t uid;
+	struct td_identity who;
 	pid_t pid;    /* the supervisor's own pid, as the kernel reports */
 	char job[64]; /* the name of its job (td_job.name) */
 	/* the name of its program for events, as the job's first process reported */
@@ -43,7 +44,7 @@ struct td_supervisor {
  * in err, or -ENOMEM.
  */
 int td_supervisors_say(struct td_node *node, struct td_supervisor **supervisor, void *peer,
-	pid_t pid, uid_t uid, const struct td_msg_supervise *msg, uint64_t now_ns,
+	pid_t pid, struct td_identity who, const struct td_msg_supervise *msg, uint64_t now_ns,
 	struct td_err *err);
 
 /* Forgets a supervisor whose connection has ended. NULL: it had never sent SUPERVISE. */
@@ -54,10 +55,11 @@ void td_supervisors_gone(struct td_node *node, struct td_supervisor *supervisor)
  * connection may not be noticed yet.
  */
 struct td_supervisor *td_supervisors_find(const struct td_node *node, const struct td_job *job);
-struct td_supervisor *td_supervisors_named(const struct td_node *node, uid_t uid, const char *job);
+struct td_supervisor *td_supervisors_named(
+	const struct td_node *node, struct td_identity who, const char *job);
 /* Returns the job's supervisor if it has that pid, else NULL. */
 struct td_supervisor *td_supervisors_at(
-	const struct td_node *node, uid_t uid, const char *job, pid_t pid);
+	const struct td_node *node, struct td_identity who, const char *job, pid_t pid);
 
 /*
  * Updates td_job.supervised and td_job.restarts: what the job's supervisor can do, and how often it

@@ -11,25 +11,25 @@ static struct td_tenant *user_at(struct td_list *it)
 	return td_container_of(it, struct td_tenant, of_node);
 }
 
-struct td_tenant *td_tenants_find(const struct td_node *node, uid_t uid)
+struct td_tenant *td_tenants_find(const struct td_node *node, struct td_identity who)
 {
 	struct td_list *it;
 
 	td_list_for_each (it, &node->tenants)
-		if (user_at(it)->uid == uid)
+		if (td_identity_is_counted_as(user_at(it)->who, who))
 			return user_at(it);
 	return NULL;
 }
 
-struct td_tenant *td_tenants_join(struct td_node *node, uid_t uid)
+struct td_tenant *td_tenants_join(struct td_node *node, struct td_identity who)
 {
-	struct td_tenant *user = td_tenants_find(node, uid);
+	struct td_tenant *user = td_tenants_find(node, who);
 
 	if (!user) {
 		user = calloc(1, sizeof(*user));
 		if (!user)
 			return NULL;
-		user->uid = uid;
+		user->who = who;
 		td_list_append(&node->tenants, &user->of_node);
 		node->tenant_count++;
 	}

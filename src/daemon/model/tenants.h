@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "base/list.h"
+#include "daemon/record/identity.h"
 
 #define TD_TENANT_STAYS_NS (60 * 1000000000ull)
 
@@ -23,7 +24,7 @@ struct td_usage {
 
 struct td_tenant {
 	struct td_list of_node;
-	uid_t uid;
+	struct td_identity who;
 	uint32_t jobs;    /* the number of his jobs on the node */
 	uint64_t left_ns; /* since when he has none; 0: he has one, or that was not noticed yet */
 	struct td_usage used; /* the sum over his admitted jobs */
@@ -33,9 +34,9 @@ struct td_tenant {
 };
 
 /* Counts one more job of that user. Returns NULL if memory is short. */
-struct td_tenant *td_tenants_join(struct td_node *node, uid_t uid);
+struct td_tenant *td_tenants_join(struct td_node *node, struct td_identity who);
 /* Returns the user, or NULL if he has no job here and had none lately. */
-struct td_tenant *td_tenants_find(const struct td_node *node, uid_t uid);
+struct td_tenant *td_tenants_find(const struct td_node *node, struct td_identity who);
 void td_tenants_leave(struct td_tenant *user);
 
 /* Charges that much to the job from now on; 0: it is not admitted. */

@@ -107,7 +107,7 @@ static uint32_t of_node(const struct td_node *node)
 
 static bool can_be_ended(const struct td_node *node, const struct td_process *process)
 {
-	return process->can & TD_CAN_LEAVE || !node->owner || node->owner == process->uid;
+	return process->can & TD_CAN_LEAVE || !node->owner || node->owner == process->who.uid;
 }
 
 uint32_t td_abilities_of(const struct td_node *node, const struct td_client *client)

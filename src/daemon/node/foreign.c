@@ -153,8 +153,8 @@ bool td_node_may_have(struct td_node *node, const uint8_t *uuid)
 static bool may_come_back(struct td_node *node, const struct td_process *process)
 {
 	if (process->stays_foreign ||
-		!td_gpus_have_place(node, process->uid, process->foreign_gpu) ||
-		!td_node_may_have_client(node, process->uid))
+		!td_gpus_have_place(node, process->who, process->foreign_gpu) ||
+		!td_node_may_have_client(node, process->who))
 		return false;
 	return td_node_may_have(node, process->foreign_gpu);
 }

@@ -186,7 +186,8 @@ void td_gpus_changed(struct td_node *node, uint32_t index)
  * Returns the free places of the table, less those kept for GPUs that NVML lists. *ret_users is how
  * many of the GPUs that NVML does not list the user has brought.
  */
-static uint32_t count_places(const struct td_node *node, uid_t uid, uint32_t *ret_users)
+static uint32_t count_places(
+	const struct td_node *node, struct td_identity who, uint32_t *ret_users)
 {
 	uint32_t taken = 0;
 
@@ -197,20 +198,20 @@ static uint32_t count_places(const struct td_node *node, uid_t uid, uint32_t *re
 		if (!gpu->used || find_usable(node, gpu->uuid))
 			continue;
 		taken++;
-		*ret_users += gpu->brought_by == uid;
+		*ret_users += td_identity_is_counted_as(gpu->brought_by, who);
 	}
 	for (uint32_t i = 0; i < node->listed_count; i++)
 		taken += find_usable(node, node->listed[i].uuid) != NULL;
 	return taken < TD_GPU_MAX ? TD_GPU_MAX - taken : 0;
 }
 
-bool td_gpus_have_place(const struct td_node *node, uid_t uid, const uint8_t *uuid)
+bool td_gpus_have_place(const struct td_node *node, struct td_identity who, const uint8_t *uuid)
 {
 	uint32_t users, places;
 
 	if (index_of(node, uuid) < TD_GPU_MAX || find_usable(node, uuid))
 		return true;
-	places = count_places(node, uid, &users);
+	places = count_places(node, who, &users);
 	return places > TD_GPU_PLACES_KEPT || (places && users < TD_GPU_PLACES_KEPT);
 }
 
@@ -234,12 +235,12 @@ static uint32_t find_free_place(const struct td_node *node)
 	return place;
 }
 
-static void fill_place(struct td_node *node, uint32_t place, uid_t uid, const uint8_t *uuid,
-	const char *name, uint64_t said_bytes)
+static void fill_place(struct td_node *node, uint32_t place, struct td_identity who,
+	const uint8_t *uuid, const char *name, uint64_t said_bytes)
 {
 	struct td_gpu *gpu = &node->gpus[place];
 
-	*gpu = (struct td_gpu){.used = true, .brought_by = uid};
+	*gpu = (struct td_gpu){.used = true, .brought_by = who};
 	memcpy(gpu->uuid, uuid, 16);
 	snprintf(gpu->name, sizeof(gpu->name), "%.63s", name);
 	gpu->total_bytes = total_bytes(node, uuid, said_bytes);
@@ -256,8 +257,8 @@ void td_gpus_take_listed(struct td_node *node)
 
 		if (place < TD_GPU_MAX && !listed->lost && find_usable(node, listed->uuid) &&
 			index_of(node, listed->uuid) == TD_GPU_MAX)
-			fill_place(node, place, node->owner, listed->uuid, listed->name,
-				listed->total_bytes);
+			fill_place(node, place, td_identity_local(node->owner), listed->uuid,
+				listed->name, listed->total_bytes);
 	}
 }
 
@@ -278,8 +279,8 @@ bool td_gpus_are_shut(struct td_node *node, uint32_t index, uint64_t now_ns)
 	return gpu->shut;
 }
 
-uint32_t td_gpus_come(
-	struct td_node *node, uid_t uid, const struct td_msg_attach *msg, struct td_err *err)
+uint32_t td_gpus_come(struct td_node *node, struct td_identity who, const struct td_msg_attach *msg,
+	struct td_err *err)
 {
 	uint32_t index = index_of(node, msg->gpu), place;
 	char uuid[TD_UUID_TEXT];
@@ -287,14 +288,14 @@ uint32_t td_gpus_come(
 	if (index < TD_GPU_MAX)
 		return index;
 	place = find_free_place(node);
-	if (place == TD_GPU_MAX || !td_gpus_have_place(node, uid, msg->gpu)) {
+	if (place == TD_GPU_MAX || !td_gpus_have_place(node, who, msg->gpu)) {
 		(void)td_err_set(err, -ENOSPC,
 			"%s is one more than the %u GPUs that are shared at once: programs run "
 			"there as without tandem",
 			td_uuid_format(uuid, msg->gpu), TD_GPU_MAX);
 		return TD_GPU_MAX;
 	}
-	fill_place(node, place, uid, msg->gpu, msg->gpu_name, msg->total_bytes);
+	fill_place(node, place, who, msg->gpu, msg->gpu_name, msg->total_bytes);
 	return place;
 }
 

@@ -20,6 +20,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "daemon/record/identity.h"
 #include "gpu/nvml.h"
 
 struct td_err;
@@ -42,8 +43,8 @@ void td_gpus_seen(
  * Returns the index of the GPU that a program of the user attaches to, adding it if it is new.
  * TD_GPU_MAX, with -ENOSPC and a sentence: there is no place for it.
  */
-uint32_t td_gpus_come(
-	struct td_node *node, uid_t uid, const struct td_msg_attach *msg, struct td_err *err);
+uint32_t td_gpus_come(struct td_node *node, struct td_identity who, const struct td_msg_attach *msg,
+	struct td_err *err);
 /* Takes all GPUs into the table that NVML lists, for a policy that moves jobs to idle ones. */
 void td_gpus_take_listed(struct td_node *node);
 /*
@@ -51,7 +52,7 @@ void td_gpus_take_listed(struct td_node *node);
  */
 bool td_gpus_are_shut(struct td_node *node, uint32_t index, uint64_t now_ns);
 /* Returns whether the user's GPU is in the table or would find a place there. */
-bool td_gpus_have_place(const struct td_node *node, uid_t uid, const uint8_t *uuid);
+bool td_gpus_have_place(const struct td_node *node, struct td_identity who, const uint8_t *uuid);
 /*
  * Returns the number of GPUs that programs can use: by NVML, or, where NVML lists none, by the
  * programs. The result is at least 1.

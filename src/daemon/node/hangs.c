@@ -19,7 +19,7 @@
  */
 static bool is_served(const struct td_gpu *gpu, const struct td_client *client)
 {
-	return client->mps && (!gpu->hang.server || client->process->uid == gpu->hang.uid);
+	return client->mps && (!gpu->hang.server || client->process->who.uid == gpu->hang.uid);
 }
 
 static void suspect(struct td_node *node, const struct td_process *process,

@@ -146,8 +146,8 @@ void td_node_deinit(struct td_node *node)
 	node->policy_state = NULL;
 }
 
-struct td_process *td_node_hello(struct td_node *node, void *peer, pid_t pid, uid_t uid,
-	const struct td_msg_hello *hello, uint64_t now_ns)
+struct td_process *td_node_hello(struct td_node *node, void *peer, pid_t pid,
+	struct td_identity who, const struct td_msg_hello *hello, uint64_t now_ns)
 {
 	struct td_process *process = calloc(1, sizeof(*process));
 
@@ -158,7 +158,7 @@ struct td_process *td_node_hello(struct td_node *node, void *peer, pid_t pid, ui
 		node->event_ns = now_ns;
 		td_profiles_look_speeds(&node->profiles);
 	}
-	process->job = td_job_join(node, uid, hello, now_ns);
+	process->job = td_job_join(node, who, hello, now_ns);
 	if (!process->job) {
 		free(process);
 		return NULL;
@@ -167,7 +167,7 @@ struct td_process *td_node_hello(struct td_node *node, void *peer, pid_t pid, ui
 	process->peer = peer;
 	process->id = node->next_id++;
 	process->pid = pid;
-	process->uid = uid;
+	process->who = who;
 	snprintf(process->name, sizeof(process->name), "%.63s", hello->name);
 	(void)td_printable(process->name); /* the name is shown on other users' terminals */
 	process->can = hello->can;
@@ -224,14 +224,14 @@ static uint32_t take_gpu(struct td_node *node, const struct td_process *process,
 {
 	uint32_t gpu;
 
-	if (!td_node_may_have_client(node, process->uid)) {
+	if (!td_node_may_have_client(node, process->who)) {
 		(void)td_err_set(err, -ENOSPC,
 			"uid %u has its part of the %u users of GPUs that there can be: more run "
 			"as without tandem",
-			(unsigned)process->uid, TD_CLIENT_MAX);
+			(unsigned)process->who.uid, TD_CLIENT_MAX);
 		return TD_GPU_MAX;
 	}
-	gpu = td_gpus_come(node, process->uid, msg, err);
+	gpu = td_gpus_come(node, process->who, msg, err);
 	if (gpu == TD_GPU_MAX || !node->io.claim || has_clients(node, gpu) ||
 		!node->io.claim(node->io.arg, node->gpus[gpu].uuid, err))
 		return gpu;

@@ -28,7 +28,7 @@ static void name_process(struct td_event *event, const struct td_process *proces
 	snprintf(event->name, sizeof(event->name), "%s", process->name);
 	event->of_process = true;
 	event->pid = (uint32_t)process->pid;
-	event->uid = process->uid;
+	event->who = process->who;
 }
 
 void td_node_event(struct td_node *node, enum td_event_kind kind, const struct td_process *process,
@@ -49,14 +49,14 @@ void td_node_event(struct td_node *node, enum td_event_kind kind, const struct t
 	node->io.event(node->io.arg, td_events_add(&node->events, &event));
 }
 
-void td_node_job_event(struct td_node *node, enum td_event_kind kind, uid_t uid, const char *job,
-	const char *name, uint64_t now_ns, const char *detail)
+void td_node_job_event(struct td_node *node, enum td_event_kind kind, struct td_identity who,
+	const char *job, const char *name, uint64_t now_ns, const char *detail)
 {
 	struct td_event event = {.kind = kind,
 		.time_ns = now_ns,
 		.wall_ns = wall_ns(),
 		.of_process = true,
-		.uid = uid,
+		.who = who,
 		.gpu = TD_GPU_ANY};
 
 	snprintf(event.job, sizeof(event.job), "%.63s", job);

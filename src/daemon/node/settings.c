@@ -52,13 +52,13 @@ static bool can_spill(const struct td_process *process)
 }
 
 /* Root may change everybody's jobs. */
-static bool may_change(uid_t uid, const struct td_process *process)
+static bool may_change(struct td_identity who, const struct td_process *process)
 {
-	return !uid || uid == process->uid;
+	return td_identity_may(who, process->who);
 }
 
-int td_node_check_job(const struct td_node *node, uid_t uid, const char *name, const char *key,
-	const char *value, struct td_err *err)
+int td_node_check_job(const struct td_node *node, struct td_identity who, const char *name,
+	const char *key, const char *value, struct td_err *err)
 {
 	bool found = false;
 	struct td_list *it;
@@ -68,7 +68,7 @@ int td_node_check_job(const struct td_node *node, uid_t uid, const char *name, c
 		struct td_job_settings copy = process->job->settings;
 		int r;
 
-		if (!td_process_is_named(process, name) || !may_change(uid, process))
+		if (!td_process_is_named(process, name) || !may_change(who, process))
 			continue;
 		r = td_job_set(&copy, key, value, err);
 		if (r)
@@ -83,14 +83,14 @@ int td_node_check_job(const struct td_node *node, uid_t uid, const char *name, c
 	}
 	if (!found)
 		return td_job_unknown(name, err);
-	return td_tenant_check(node, &(struct td_tenant_change){uid, name, key, value}, err);
+	return td_tenant_check(node, &(struct td_tenant_change){who, name, key, value}, err);
 }
 
 /* Changes all processes of that name that the user may change; on an error none. */
-int td_node_set_job(struct td_node *node, uid_t uid, const char *name, const char *key,
+int td_node_set_job(struct td_node *node, struct td_identity who, const char *name, const char *key,
 	const char *value, uint64_t now_ns, struct td_err *err)
 {
-	int r = td_node_check_job(node, uid, name, key, value, err);
+	int r = td_node_check_job(node, who, name, key, value, err);
 	char what[128];
 	struct td_list *it;
 
@@ -100,7 +100,7 @@ int td_node_set_job(struct td_node *node, uid_t uid, const char *name, const cha
 	td_list_for_each (it, &node->processes) {
 		const struct td_process *process = td_process_at(it);
 
-		if (!td_process_is_named(process, name) || !may_change(uid, process))
+		if (!td_process_is_named(process, name) || !may_change(who, process))
 			continue;
 		(void)td_job_set(&process->job->settings, key, value, NULL);
 		process->job->changed = true;

@@ -97,9 +97,9 @@ static uint64_t charge_ppm(const struct td_node *node, const struct td_job *job,
 
 /* Returns the sum over the user's admitted jobs, without the job `beside` (NULL: over all). */
 static struct td_usage used_beside(
-	const struct td_node *node, uid_t uid, const struct td_job *beside)
+	const struct td_node *node, struct td_identity who, const struct td_job *beside)
 {
-	const struct td_tenant *user = beside ? beside->tenant : td_tenants_find(node, uid);
+	const struct td_tenant *user = beside ? beside->tenant : td_tenants_find(node, who);
 	struct td_usage usage = user ? user->used : (struct td_usage){0};
 
 	if (beside && beside->charged_ppm) {
@@ -110,16 +110,16 @@ static struct td_usage used_beside(
 }
 
 /* Returns how many users share the node, counting `uid` even if he has no job yet. */
-static uint32_t count_users(const struct td_node *node, uid_t uid)
+static uint32_t count_users(const struct td_node *node, struct td_identity who)
 {
-	return node->tenant_count + !td_tenants_find(node, uid);
+	return node->tenant_count + !td_tenants_find(node, who);
 }
 
-static uint64_t quota_gpus_ppm(const struct td_node *node, uid_t uid, uint32_t users)
+static uint64_t quota_gpus_ppm(const struct td_node *node, struct td_identity who, uint32_t users)
 {
 	if (node->options.quota_gpus_ppm != TD_QUOTA_AUTO)
 		return node->options.quota_gpus_ppm;
-	if (users < 2 || td_node_is_owner(node, uid))
+	if (users < 2 || td_node_is_owner(node, who))
 		return UINT64_MAX;
 	return (uint64_t)td_gpus_count(node) * TD_PPM / users;
 }
@@ -130,24 +130,24 @@ static bool exceeds_jobs(
 	return after->jobs > node->options.quota_jobs && after->jobs > before->jobs;
 }
 
-static bool exceeds(const struct td_node *node, uid_t uid, const struct td_usage *before,
-	const struct td_usage *after)
+static bool exceeds(const struct td_node *node, struct td_identity who,
+	const struct td_usage *before, const struct td_usage *after)
 {
 	return exceeds_jobs(node, before, after) ||
 	       (after->gpus_ppm > before->gpus_ppm &&
-		       after->gpus_ppm > quota_gpus_ppm(node, uid, count_users(node, uid)));
+		       after->gpus_ppm > quota_gpus_ppm(node, who, count_users(node, who)));
 }
 
 /*
  * Sets the error with a next step that helps: less memory does not help a user with one job too
  * many, and waiting does not help where no job is allowed.
  */
-static int refuse(const struct td_node *node, uid_t uid, const struct td_usage *before,
+static int refuse(const struct td_node *node, struct td_identity who, const struct td_usage *before,
 	const struct td_usage *after, struct td_err *err)
 {
 	const struct td_options *options = &node->options;
-	uint32_t users = count_users(node, uid);
-	uint64_t quota = quota_gpus_ppm(node, uid, users);
+	uint32_t users = count_users(node, who);
+	uint64_t quota = quota_gpus_ppm(node, who, users);
 	char why[96] = "quota.gpus";
 
 	if (options->quota_gpus_ppm == TD_QUOTA_AUTO)
@@ -164,13 +164,13 @@ static int refuse(const struct td_node *node, uid_t uid, const struct td_usage *
 			"and "
 			"this would make %u. Wait until one has ended, or give it "
 			"upgrade=guaranteed: besteffort until then",
-			(unsigned)uid, before->jobs, options->quota_jobs, after->jobs);
+			(unsigned)who.uid, before->jobs, options->quota_jobs, after->jobs);
 	return td_err_set(err, -EDQUOT,
 		"beyond the quota of protected jobs: user %u has %g of %g GPUs with them "
 		"(%s), and this would make %g. Give it less memory (mem): it holds the "
 		"part "
 		"of a GPU that that is%s",
-		(unsigned)uid, (double)before->gpus_ppm / TD_PPM, (double)quota / TD_PPM, why,
+		(unsigned)who.uid, (double)before->gpus_ppm / TD_PPM, (double)quota / TD_PPM, why,
 		(double)after->gpus_ppm / TD_PPM,
 		after->gpus_ppm - before->gpus_ppm > quota
 			? ""
@@ -196,8 +196,7 @@ static void gather_after(const struct td_node *node, const struct td_tenant_chan
 		struct td_job_settings settings = job->settings;
 		uint64_t ppm = job->charged_ppm;
 
-		if ((!change->uid || job->uid == change->uid) &&
-			td_job_is_named(job, change->job)) {
+		if (td_identity_may(change->who, job->who) && td_job_is_named(job, change->job)) {
 			job->tenant->is_meant = true;
 			if (!td_job_set(&settings, change->key, change->value, NULL))
 				ppm = charge_ppm(node, job, &settings);
@@ -216,22 +215,22 @@ int td_tenant_check(
 	td_list_for_each (it, &node->tenants) {
 		const struct td_tenant *user = td_container_of(it, struct td_tenant, of_node);
 
-		if (user->is_meant && exceeds(node, user->uid, &user->used, &user->after))
-			return refuse(node, user->uid, &user->used, &user->after, err);
+		if (user->is_meant && exceeds(node, user->who, &user->used, &user->after))
+			return refuse(node, user->who, &user->used, &user->after, err);
 	}
 	return 0;
 }
 
-static bool fits(const struct td_node *node, uid_t uid, const struct td_job *job, uint64_t ppm,
-	struct td_err *err)
+static bool fits(const struct td_node *node, struct td_identity who, const struct td_job *job,
+	uint64_t ppm, struct td_err *err)
 {
-	struct td_usage before = used_beside(node, uid, job), after = before;
+	struct td_usage before = used_beside(node, who, job), after = before;
 
 	after.gpus_ppm += ppm;
 	after.jobs++;
-	if (!exceeds(node, uid, &before, &after))
+	if (!exceeds(node, who, &before, &after))
 		return true;
-	(void)refuse(node, uid, &before, &after, err);
+	(void)refuse(node, who, &before, &after, err);
 	return false;
 }
 
@@ -242,7 +241,7 @@ bool td_tenant_has_a_chance(const struct td_node *node, const struct td_job *job
 
 	settings.class = (enum td_class)(settings.upgrade - 1);
 	alone.gpus_ppm = charge_ppm(node, job, &settings);
-	return !exceeds(node, job->uid, &none, &alone);
+	return !exceeds(node, job->who, &none, &alone);
 }
 
 /* Returns whether the job waits for an upgrade that its user's whole quota would have room for. */
@@ -252,37 +251,37 @@ static bool waits(const struct td_node *node, const struct td_job *job)
 }
 
 /* Returns the first of the user's jobs that waits, or NULL. */
-static const struct td_job *first_waiting(const struct td_node *node, uid_t uid)
+static const struct td_job *first_waiting(const struct td_node *node, struct td_identity who)
 {
 	struct td_list *it;
 
 	td_list_for_each (it, &node->jobs)
-		if (job_at(it)->uid == uid && waits(node, job_at(it)))
+		if (td_identity_is_counted_as(job_at(it)->who, who) && waits(node, job_at(it)))
 			return job_at(it);
 	return NULL;
 }
 
-static int refuse_newcomer(uid_t uid, const struct td_job *first, struct td_err *err)
+static int refuse_newcomer(struct td_identity who, const struct td_job *first, struct td_err *err)
 {
 	return td_err_set(err, -EDQUOT,
 		"job \"%s\" of user %u came first, and waits for room in the quota of protected "
 		"jobs. Wait behind it as besteffort (upgrade=guaranteed), or take it off the line "
 		"(upgrade=none)",
-		*first->name ? first->name : "(unnamed)", (unsigned)uid);
+		*first->name ? first->name : "(unnamed)", (unsigned)who.uid);
 }
 
-int td_tenant_check_new(const struct td_node *node, uid_t uid, enum td_class class, const char *mem,
-	struct td_err *err)
+int td_tenant_check_new(const struct td_node *node, struct td_identity who, enum td_class class,
+	const char *mem, struct td_err *err)
 {
 	struct td_job_settings settings = {.class = class, .weight = 1};
-	const struct td_job *first = first_waiting(node, uid);
+	const struct td_job *first = first_waiting(node, who);
 	int r = *mem ? td_job_set(&settings, "mem", mem, err) : 0;
 
 	if (r || !is_protected(&settings))
 		return r;
 	if (first)
-		return refuse_newcomer(uid, first, err);
-	return fits(node, uid, NULL, charge_ppm(node, NULL, &settings), err) ? 0 : -EDQUOT;
+		return refuse_newcomer(who, first, err);
+	return fits(node, who, NULL, charge_ppm(node, NULL, &settings), err) ? 0 : -EDQUOT;
 }
 
 void td_tenant_changed(struct td_node *node)
@@ -325,7 +324,7 @@ static bool may_have(const struct td_node *node, const struct td_job *job, uint6
 		return true;
 	if (is_newcomer(job) && job->tenant->waits)
 		return false;
-	return fits(node, job->uid, job, ppm, NULL);
+	return fits(node, job->who, job, ppm, NULL);
 }
 
 /*
@@ -352,7 +351,7 @@ static void upgrade(struct td_node *node, struct td_job *job, uint64_t now_ns)
 
 	settings.class = (enum td_class)(settings.upgrade - 1);
 	ppm = charge_ppm(node, job, &settings);
-	if (job->tenant->waits || !fits(node, job->uid, job, ppm, NULL))
+	if (job->tenant->waits || !fits(node, job->who, job, ppm, NULL))
 		return;
 	td_tenant_charge(job, ppm);
 	reclass(node, job, settings.class, 0, "there is room in its user's quota", now_ns);
@@ -398,7 +397,7 @@ static void step_down(struct td_node *node, uint64_t now_ns)
 	td_list_for_each (it, &node->jobs) {
 		struct td_job *job = job_at(it);
 		struct td_usage *kept = &job->tenant->after;
-		uint64_t quota = quota_gpus_ppm(node, job->uid, node->tenant_count);
+		uint64_t quota = quota_gpus_ppm(node, job->who, node->tenant_count);
 
 		if (kept->gpus_ppm + job->charged_ppm <= quota) {
 			kept->gpus_ppm += job->charged_ppm;

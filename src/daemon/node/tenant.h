@@ -27,15 +27,16 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "daemon/record/identity.h"
 #include "proto/words.h"
 
 struct td_err;
 struct td_job;
 struct td_node;
 
-/* A change of a setting: of the user's jobs (uid 0: of all users' jobs) that `job` names. */
+/* A change of a setting: of the user's jobs (root: of all users' jobs) that `job` names. */
 struct td_tenant_change {
-	uid_t uid;
+	struct td_identity who;
 	const char *job, *key, *value;
 };
 
@@ -47,8 +48,8 @@ int td_tenant_check(
 	const struct td_node *node, const struct td_tenant_change *change, struct td_err *err);
 
 /* The same for a new job of a user. mem is its memory limit as typed; empty: none. */
-int td_tenant_check_new(const struct td_node *node, uid_t uid, enum td_class class, const char *mem,
-	struct td_err *err);
+int td_tenant_check_new(const struct td_node *node, struct td_identity who, enum td_class class,
+	const char *mem, struct td_err *err);
 
 /*
  * Returns whether the class that the job waits for would fit its user's quota if he had no other

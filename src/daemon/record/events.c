@@ -27,7 +27,7 @@ void td_events_init(struct td_events *events)
 
 static uint64_t key_of(const struct td_event *event)
 {
-	return event->of_process ? event->uid : NOBODYS;
+	return event->of_process ? td_identity_key(event->who) : NOBODYS;
 }
 
 static struct td_list *chain_of(struct td_events *events, uint64_t key)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "daemon/record/identity.h"
 
 #define TD_EVENTS_KEPT 4096
 /* The number of hash chains of users; a power of two. */
@@ -29,7 +30,8 @@ struct td_event {
 	char job[64], name[64], detail[256];
 	/* true: only the process's user and root may read it; false: everybody may */
 	bool of_process;
-	uint32_t uid, pid,
+	struct td_identity who;
+	uint32_t pid,
 		gpu; /* pid: 0 in a namespace beside ours; gpu: its number, or UINT32_MAX: none */
 	uint64_t value_ns, value_bytes;
 };

@@ -95,7 +95,9 @@ __attribute__((unused)) static struct td_act *order_by(
 	struct td_act *acts[TD_ACTS_MAX];
 	uint32_t count = 0;
 
-	CHECK_EQ(td_actions_order(&w.node, uid, job, kind, "", w.now, acts, &count, NULL), 0);
+	CHECK_EQ(td_actions_order(
+			 &w.node, td_identity_local(uid), job, kind, "", w.now, acts, &count, NULL),
+		0);
 	CHECK_EQ(count, 1);
 	return acts[0];
 }
@@ -129,7 +131,7 @@ __attribute__((unused)) static struct fake *supervised(const char *job, uint32_t
 
 	strcpy(msg.job, job);
 	CHECK_EQ(td_supervisors_say(&w.node, &supervisor, &w.fakes[SUPERVISOR], supervisor_pid,
-			 1000, &msg, w.now, NULL),
+			 td_identity_local(1000), &msg, w.now, NULL),
 		0);
 	return &w.fakes[SUPERVISOR];
 }

@@ -286,7 +286,8 @@ __attribute__((unused)) static void fake_hello_of(struct world *w, struct fake *
 	f->slot[0].ceiling = f->slot[1].ceiling = (struct td_ceiling){UINT64_MAX, UINT64_MAX};
 	strcpy(hello.job, job);
 	strcpy(hello.name, job);
-	f->process = td_node_hello(&w->node, f, 100 + (pid_t)(f - w->fakes), uid, &hello, w->now);
+	f->process = td_node_hello(
+		&w->node, f, 100 + (pid_t)(f - w->fakes), td_identity_local(uid), &hello, w->now);
 	f->draining = false;
 }
 
@@ -443,6 +444,6 @@ __attribute__((unused)) static const char *explained(const struct world *w, cons
 	static char said[16384];
 
 	*said = 0;
-	td_explain(&w->node, f->process, 0, w->now, append_cause, &said);
+	td_explain(&w->node, f->process, td_identity_local(0), w->now, append_cause, &said);
 	return said;
 }

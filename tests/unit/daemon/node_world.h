@@ -66,7 +66,8 @@ __attribute__((unused)) static struct fake *plain_program(
 
 __attribute__((unused)) static void limit(const char *job, const char *mem)
 {
-	CHECK_EQ(td_node_set_job(&w.node, 1000, job, "mem", mem, w.now, NULL), 0);
+	CHECK_EQ(
+		td_node_set_job(&w.node, td_identity_local(1000), job, "mem", mem, w.now, NULL), 0);
 }
 
 __attribute__((unused)) static struct fake *spilling_program(
@@ -83,7 +84,9 @@ __attribute__((unused)) static struct fake *spilling_program(
 
 __attribute__((unused)) static void soft(const char *job, const char *mem)
 {
-	CHECK_EQ(td_node_set_job(&w.node, 1000, job, "mem-soft", mem, w.now, NULL), 0);
+	CHECK_EQ(td_node_set_job(
+			 &w.node, td_identity_local(1000), job, "mem-soft", mem, w.now, NULL),
+		0);
 }
 
 /* Reports a failed context on the slot's GPU. */

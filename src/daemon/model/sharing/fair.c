@@ -29,25 +29,25 @@ static struct td_fair_user *find_unused(struct td_fair *fair)
 	return &fair->users[fair->count++];
 }
 
-static struct td_fair_user *user_of(struct td_fair *fair, uid_t uid)
+static struct td_fair_user *user_of(struct td_fair *fair, struct td_identity who)
 {
 	struct td_fair_user *user;
 
 	for (uint32_t i = 0; i < fair->count; i++)
-		if (fair->users[i].uid == uid)
+		if (td_identity_is_counted_as(fair->users[i].who, who))
 			return &fair->users[i];
 	user = find_unused(fair);
 	if (!user)
-		return &fair->users[uid % TD_FAIR_USERS_MAX];
-	user->uid = uid;
+		return &fair->users[td_identity_key(who) % TD_FAIR_USERS_MAX];
+	user->who = who;
 	user->end = 0;
 	return user;
 }
 
-void td_fair_add(struct td_fair *fair, uid_t uid, struct td_list *item)
+void td_fair_add(struct td_fair *fair, struct td_identity who, struct td_list *item)
 {
 	if (td_list_empty(item))
-		td_list_append(&user_of(fair, uid)->line, item);
+		td_list_append(&user_of(fair, who)->line, item);
 }
 
 struct td_list *td_fair_next(struct td_fair *fair)

@@ -14,11 +14,12 @@
 #include <sys/types.h>
 
 #include "base/list.h"
+#include "daemon/record/identity.h"
 
 #define TD_FAIR_USERS_MAX 256
 
 struct td_fair_user {
-	uid_t uid;
+	struct td_identity who;
 	uint64_t end; /* the virtual time at which the user's last request ends */
 	struct td_list line;
 };
@@ -35,7 +36,7 @@ void td_fair_init(struct td_fair *fair);
  * Appends the item to its user's line unless it is in a line already. td_list_remove() takes it out
  * again.
  */
-void td_fair_add(struct td_fair *fair, uid_t uid, struct td_list *item);
+void td_fair_add(struct td_fair *fair, struct td_identity who, struct td_list *item);
 
 /* Takes out the item that is to be served next. Returns NULL if none waits. */
 struct td_list *td_fair_next(struct td_fair *fair);

@@ -35,21 +35,21 @@ static void free_unused(struct td_users *users, uint64_t now_ns)
 	}
 }
 
-struct td_user *td_users_get(struct td_users *users, uid_t uid, uint64_t now_ns)
+struct td_user *td_users_get(struct td_users *users, struct td_identity who, uint64_t now_ns)
 {
 	struct td_user *user;
 	struct td_list *it;
 
 	td_list_for_each (it, &users->list) {
 		user = td_container_of(it, struct td_user, of_users);
-		if (user->uid == uid)
+		if (td_identity_is_counted_as(user->who, who))
 			return user;
 	}
 	free_unused(users, now_ns);
 	user = calloc(1, sizeof(*user));
 	if (!user)
 		return NULL;
-	user->uid = uid;
+	user->who = who;
 	td_list_append(&users->list, &user->of_users);
 	return user;
 }

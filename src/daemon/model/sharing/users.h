@@ -9,11 +9,12 @@
 #include <sys/types.h>
 
 #include "base/list.h"
+#include "daemon/record/identity.h"
 #include "daemon/record/complaints.h"
 
 struct td_user {
 	struct td_list of_users;
-	uid_t uid;
+	struct td_identity who;
 	uint32_t peers;
 	size_t out_bytes; /* the bytes queued for his connections that they have not read */
 	struct td_complaints complaints;
@@ -32,4 +33,4 @@ void td_users_deinit(struct td_users *users);
  * long as the user has a connection, or a bucket of complaints that is not full. So no user gets a
  * fresh bucket by connecting again.
  */
-struct td_user *td_users_get(struct td_users *users, uid_t uid, uint64_t now_ns);
+struct td_user *td_users_get(struct td_users *users, struct td_identity who, uint64_t now_ns);

@@ -26,7 +26,7 @@ struct item {
 struct user {
 	struct td_list of_closer, items;
 	struct td_closer *closer;
-	uid_t uid;
+	struct td_identity who;
 	uint32_t count; /* the items, and the one that is being closed */
 	bool has_thread;
 };
@@ -117,22 +117,22 @@ static void *closer_thread(void *arg)
 	return NULL;
 }
 
-static struct user *find_user(const struct td_closer *closer, uid_t uid)
+static struct user *find_user(const struct td_closer *closer, struct td_identity who)
 {
 	struct td_list *it;
 
 	td_list_for_each (it, &closer->users) {
 		struct user *user = td_container_of(it, struct user, of_closer);
 
-		if (user->uid == uid)
+		if (td_identity_is_counted_as(user->who, who))
 			return user;
 	}
 	return NULL;
 }
 
-static struct user *find_or_add(struct td_closer *closer, uid_t uid)
+static struct user *find_or_add(struct td_closer *closer, struct td_identity who)
 {
-	struct user *user = find_user(closer, uid);
+	struct user *user = find_user(closer, who);
 
 	if (user)
 		return user;
@@ -140,7 +140,7 @@ static struct user *find_or_add(struct td_closer *closer, uid_t uid)
 	if (!user)
 		return NULL;
 	user->closer = closer;
-	user->uid = uid;
+	user->who = who;
 	td_list_init(&user->items);
 	td_list_append(&closer->users, &user->of_closer);
 	return user;
@@ -165,14 +165,14 @@ static bool start_thread(struct user *user)
 	return started;
 }
 
-void td_closer_close(struct td_closer *closer, uid_t uid, int fd)
+void td_closer_close(struct td_closer *closer, struct td_identity who, int fd)
 {
 	struct item *item = malloc(sizeof(*item));
 	struct user *user;
 
 	(void)shutdown(fd, SHUT_RDWR);
 	pthread_mutex_lock(&closer->lock);
-	user = item ? find_or_add(closer, uid) : NULL;
+	user = item ? find_or_add(closer, who) : NULL;
 	closer->count++;
 	if (user) {
 		item->fd = fd;
@@ -188,13 +188,13 @@ void td_closer_close(struct td_closer *closer, uid_t uid, int fd)
 	pthread_mutex_unlock(&closer->lock);
 }
 
-uint32_t td_closer_count_of(struct td_closer *closer, uid_t uid)
+uint32_t td_closer_count_of(struct td_closer *closer, struct td_identity who)
 {
 	const struct user *user;
 	uint32_t count;
 
 	pthread_mutex_lock(&closer->lock);
-	user = find_user(closer, uid);
+	user = find_user(closer, who);
 	count = user ? user->count : 0;
 	pthread_mutex_unlock(&closer->lock);
 	return count;

@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "daemon/record/identity.h"
+
 struct td_closer;
 
 /* Returns 0 or -ENOMEM. */
@@ -27,8 +29,8 @@ void td_closer_free(struct td_closer *closer);
  * Takes the connection over. Its peer sees the end at once, and the descriptor is closed soon. If
  * no thread can be started, it stays open, and the user's next descriptor tries again.
  */
-void td_closer_close(struct td_closer *closer, uid_t uid, int fd);
+void td_closer_close(struct td_closer *closer, struct td_identity who, int fd);
 
 /* These return how many descriptors of the user, or of all users, are not closed yet. */
-uint32_t td_closer_count_of(struct td_closer *closer, uid_t uid);
+uint32_t td_closer_count_of(struct td_closer *closer, struct td_identity who);
 uint32_t td_closer_count(struct td_closer *closer);

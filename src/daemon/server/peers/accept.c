@@ -20,8 +20,11 @@
  */
 #define PEERS_MAX      (TD_CLIENT_MAX + 64)
 #define PEERS_RESERVED 64
-/* The daemon's own descriptors: its socket, timers, logs, and locks of GPUs. */
-#define OWN_DESCRIPTORS 48
+/*
+ * The daemon's own descriptors: its socket, timers, logs, locks of GPUs, and namespaces without
+ * connections. A namespace with connections costs one, too; that of a container has several.
+ */
+#define OWN_DESCRIPTORS (48 + TD_SPACES_UNUSED_MAX)
 /* While descriptors are exhausted, the daemon checks this often whether one is free. */
 #define DEAF_NS (10 * TD_NS_PER_MS)
 /*
@@ -29,14 +32,17 @@
  */
 #define TAKE_NS (2 * TD_NS_PER_MS)
 
-/* Returns the user at the other end of the connection; (uid_t)-1 if that is unknown. */
-static uid_t uid_of(int fd)
+/*
+ * Returns the user at the other end of a connection that is closed at once, so his space is not
+ * worth a look.
+ */
+static struct td_identity anybody_at(int fd)
 {
-	struct ucred credentials;
+	struct ucred credentials = {.uid = (uid_t)-1};
 	socklen_t len = sizeof(credentials);
 
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &len) < 0 ? (uid_t)-1
-									       : credentials.uid;
+	(void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &len);
+	return (struct td_identity){.uid = credentials.uid, .space = TD_SPACE_UNKNOWN};
 }
 
 static bool has_spare(struct td_server *server)
@@ -58,7 +64,7 @@ static void turn_away(struct td_server *server)
 	server->spare_fd = -1;
 	fd = accept4(server->listener.fd, NULL, NULL, SOCK_CLOEXEC);
 	if (fd >= 0)
-		td_closer_close(server->closer, uid_of(fd), fd);
+		td_closer_close(server->closer, anybody_at(fd), fd);
 }
 
 /*
@@ -100,14 +106,15 @@ static bool has_room_for(const struct td_server *server, const struct td_user *u
 {
 	return td_pool_allows(&server->connections,
 		server->peer_count + td_closer_count(server->closer),
-		user->peers + td_closer_count_of(server->closer, user->uid),
-		td_node_is_owner(&server->node, user->uid));
+		user->peers + td_closer_count_of(server->closer, user->who),
+		td_node_is_owner(&server->node, user->who));
 }
 
 /* Accepts one connection. Returns false if none waits, or if none can be accepted now. */
 static bool take_one(struct td_server *server)
 {
-	struct ucred credentials = {.uid = (uid_t)-1};
+	struct td_identity who = {.uid = (uid_t)-1, .space = TD_SPACE_UNKNOWN};
+	struct ucred credentials;
 	socklen_t len = sizeof(credentials);
 	struct td_peer *peer;
 	uint64_t now_ns;
@@ -129,7 +136,8 @@ static bool take_one(struct td_server *server)
 	peer = calloc(1, sizeof(*peer));
 	if (!peer || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &len) < 0)
 		goto err_free;
-	peer->user = td_users_get(&server->users, credentials.uid, now_ns);
+	who = td_spaces_enter(&server->spaces, fd, &credentials);
+	peer->user = td_users_get(&server->users, who, now_ns);
 	if (!peer->user || !has_room_for(server, peer->user))
 		goto err_free;
 	peer->silent_since_ns = now_ns;
@@ -138,12 +146,12 @@ static bool take_one(struct td_server *server)
 	peer->server = server;
 	td_peer_init_unread(peer);
 	peer->pid = credentials.pid;
-	peer->uid = credentials.uid;
+	peer->who = who;
 	/*
 	 * The start time is read now and not at HELLO: by then the pid can belong to another user's
 	 * process.
 	 */
-	peer->start_ticks = td_procfs_start_ticks(peer->pid, peer->uid);
+	peer->start_ticks = td_procfs_start_ticks(peer->pid, who.uid);
 	if (td_loop_add(server->loop, &peer->source) < 0)
 		goto err_free;
 	td_list_init(&peer->waiting);
@@ -155,7 +163,8 @@ static bool take_one(struct td_server *server)
 
 err_free:
 	free(peer);
-	td_closer_close(server->closer, credentials.uid, fd);
+	td_spaces_leave(&server->spaces, who);
+	td_closer_close(server->closer, who, fd);
 	return true;
 }
 

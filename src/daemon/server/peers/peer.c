@@ -252,7 +252,7 @@ static void welcome(struct td_peer *peer, const struct td_msg_hello *hello, uint
 		return;
 	}
 	peer->process =
-		td_node_hello(&peer->server->node, peer, peer->pid, peer->uid, hello, now_ns);
+		td_node_hello(&peer->server->node, peer, peer->pid, peer->who, hello, now_ns);
 	if (!peer->process) {
 		peer->broken = true;
 		return;
@@ -280,7 +280,7 @@ static void complain(struct td_peer *peer, const char *what, int r, uint64_t now
 	if (td_complaints_allow(&peer->user->complaints, now_ns, &suppressed))
 		td_log(TD_LOG_WARN,
 			"pid=%d uid=%u message=%s errno=%d connection dropped; %u more suppressed",
-			(int)peer->pid, (unsigned)peer->uid, what, -r, suppressed);
+			(int)peer->pid, (unsigned)peer->who.uid, what, -r, suppressed);
 }
 
 static void handle_message(struct td_peer *peer, struct td_msg *msg, uint64_t now_ns)
@@ -327,7 +327,7 @@ void td_peer_ready(struct td_source *source, uint32_t events)
 	if (peer->waits && events & (EPOLLHUP | EPOLLERR))
 		peer->broken = true;
 	if (events & ~(uint32_t)EPOLLOUT)
-		td_fair_add(&peer->server->fair, peer->uid, &peer->waiting);
+		td_fair_add(&peer->server->fair, peer->who, &peer->waiting);
 }
 
 /*
@@ -380,7 +380,7 @@ static void serve_peers(struct td_server *server)
 		struct td_peer *peer = td_container_of(it, struct td_peer, waiting);
 
 		if (serve_one(peer, now_ns))
-			td_fair_add(&server->fair, peer->uid, &peer->waiting);
+			td_fair_add(&server->fair, peer->who, &peer->waiting);
 		before_ns = now_ns;
 		now_ns = td_time_now_ns();
 		td_fair_charge(&server->fair, now_ns - before_ns);
@@ -413,18 +413,19 @@ static void forget_peer(struct td_peer *peer, uint64_t now_ns)
 	server->peer_count--;
 	peer->user->peers--;
 	td_peer_forget_unread(peer);
+	td_spaces_leave(&server->spaces, peer->who);
 	free(peer);
 }
 
 static void disconnect(struct td_peer *peer, uint64_t now_ns)
 {
 	struct td_closer *closer = peer->server->closer;
-	uid_t uid = peer->uid;
+	struct td_identity who = peer->who;
 	int fd = peer->source.fd;
 
 	td_peer_hear_last_words(peer, now_ns);
 	forget_peer(peer, now_ns);
-	td_closer_close(closer, uid, fd);
+	td_closer_close(closer, who, fd);
 }
 
 /*
@@ -558,6 +559,10 @@ int td_server_init(
 	td_list_init(&server->held);
 	td_fair_init(&server->fair);
 	td_users_init(&server->users);
+	if (td_spaces_init(&server->spaces))
+		td_log(TD_LOG_WARN,
+			"/proc does not show this PID namespace: nobody may administer, and each "
+			"program is a user of its own");
 	server->connections = td_accept_all();
 	r = td_closer_new(&server->closer);
 	if (r)
@@ -594,6 +599,7 @@ void td_server_deinit(struct td_server *server)
 	td_loop_remove(server->loop, &server->listener);
 	td_closer_free(server->closer);
 	td_users_deinit(&server->users);
+	td_spaces_deinit(&server->spaces);
 	if (server->spare_fd >= 0)
 		close(server->spare_fd);
 }

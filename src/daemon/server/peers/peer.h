@@ -18,6 +18,7 @@
 #include "daemon/server/machine/pressure.h"
 #include "daemon/server/loop/sweep.h"
 #include "daemon/server/gpus/watch.h"
+#include "daemon/server/peers/spaces.h"
 
 struct td_server {
 	struct td_loop *loop;
@@ -42,6 +43,7 @@ struct td_server {
 	uint32_t peer_count;
 	struct td_pool connections;
 	struct td_users users;
+	struct td_spaces spaces;
 	uint64_t started_ns;
 	uint64_t seen_ns;    /* the time of the sample that the node was given last */
 	uint64_t glanced_ns; /* the time of the last glance (sampler.h) that the node was given */

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "daemon/execute/actions.h"
+#include "daemon/record/identity.h"
 #include "daemon/server/loop/outbox.h"
 #include "daemon/server/peers/peer.h"
 
@@ -16,7 +17,7 @@ struct td_peer {
 	struct td_server *server;
 	struct td_user *user;
 	pid_t pid;
-	uid_t uid;
+	struct td_identity who;
 	/* since when it has sent nothing at all; 0: it has sent something */
 	uint64_t silent_since_ns;
 	struct td_process *process;        /* the client process, set by HELLO */
@@ -144,7 +145,7 @@ void td_answer_send_part(struct td_peer *peer, uint64_t now_ns);
  * Returns whether the peer may see processes of that user. Other users' processes appear only as
  * sums.
  */
-bool td_tool_may_see(const struct td_peer *peer, uid_t uid);
+bool td_tool_may_see(const struct td_peer *peer, struct td_identity who);
 /* Sends a row for each GPU of the process, or one row if it uses none. */
 uint32_t td_tool_send_process(struct td_peer *peer, struct td_process *process, uint64_t now_ns);
 /* Sends one row with the sums of other users' processes on a GPU, or none if they have none. */

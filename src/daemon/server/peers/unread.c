@@ -31,7 +31,7 @@ static bool may_keep_more(const struct td_peer *peer)
 	const struct td_server *server = peer->server;
 
 	return td_pool_allows(&unread, server->users.out_bytes, peer->user->out_bytes,
-		td_node_is_owner(&server->node, peer->uid));
+		td_node_is_owner(&server->node, peer->who));
 }
 
 /* Charges the user with the change in size of the peer's outbox. */

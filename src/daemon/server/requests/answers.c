@@ -54,7 +54,7 @@ static bool is_asked_for(const struct td_peer *peer, const struct td_process *pr
 	bool is_named =
 		peer->answer.type == TD_MSG_TYPE_explain || peer->answer.type == TD_MSG_TYPE_get;
 
-	return td_tool_may_see(peer, process->uid) &&
+	return td_tool_may_see(peer, process->who) &&
 	       (!is_named || td_process_is_named(process, peer->answer.job));
 }
 
@@ -125,7 +125,7 @@ static void send_cause(void *arg, const struct td_msg *row)
 
 static uint32_t explain_process(struct td_peer *peer, struct td_process *process, uint64_t now_ns)
 {
-	return td_explain(node_of(peer), process, peer->uid, now_ns, send_cause, peer);
+	return td_explain(node_of(peer), process, peer->who, now_ns, send_cause, peer);
 }
 
 static void send_causes(struct td_peer *peer, uint64_t now_ns)
@@ -194,7 +194,7 @@ static const struct td_job *viewed(const struct td_peer *peer)
 	td_list_for_each (it, &node_of(peer)->jobs) {
 		const struct td_job *job = td_container_of(it, struct td_job, of_node);
 
-		if (*peer->answer.job && job->uid == peer->uid &&
+		if (*peer->answer.job && td_identity_is_same(job->who, peer->who) &&
 			!strcmp(job->name, peer->answer.job))
 			return job;
 	}

@@ -9,7 +9,7 @@ static int supervise(struct td_peer *peer, const struct td_msg_supervise *msg, u
 {
 	struct td_err err = {0};
 	int r = td_supervisors_say(&peer->server->node, &peer->supervisor, peer, peer->pid,
-		peer->uid, msg, now_ns, &err);
+		peer->who, msg, now_ns, &err);
 
 	if (r == -ENOMEM)
 		return r;

@@ -32,9 +32,9 @@
 
 static const char *const backend_names[TD_BACKEND_N] = {"plain", "swap", "managed"};
 
-bool td_tool_may_see(const struct td_peer *peer, uid_t uid)
+bool td_tool_may_see(const struct td_peer *peer, struct td_identity who)
 {
-	return !peer->uid || peer->uid == uid;
+	return td_identity_may(peer->who, who);
 }
 
 /* Returns the process's own count of launches, or the count at the last drain if that is higher. */
@@ -74,7 +74,7 @@ static void send_job(struct td_peer *peer, const struct td_process *process,
 	snprintf(job->backend, sizeof(job->backend), "%s", backend_names[process->backend]);
 	snprintf(job->state, sizeof(job->state), "%s",
 		td_process_state_now(&peer->server->node, process));
-	job->uid = process->uid;
+	job->uid = process->who.uid;
 	snprintf(job->job, sizeof(job->job), "%s", process->job->name);
 	snprintf(job->name, sizeof(job->name), "%s", process->name);
 	job->pid = (uint32_t)process->pid;
@@ -142,7 +142,7 @@ uint32_t td_tool_send_others(struct td_peer *peer, uint32_t gpu)
 	td_list_for_each (it, &node->clients) {
 		const struct td_client *client = td_client_at(it);
 
-		if (client->gpu != gpu || td_tool_may_see(peer, client->process->uid))
+		if (client->gpu != gpu || td_tool_may_see(peer, client->process->who))
 			continue;
 		msg.others.processes++;
 		msg.others.demanded_bytes += client->total.used;
@@ -215,7 +215,7 @@ static void add_known(struct td_msg_gpu *gpu, const struct td_peer *peer,
 		gpu->resident_bytes += client->device.used;
 		gpu->demanded_bytes += client->total.used;
 		if (client->process->phase == TD_PHASE_OPEN &&
-			td_tool_may_see(peer, client->process->uid))
+			td_tool_may_see(peer, client->process->who))
 			snprintf(gpu->holder, sizeof(gpu->holder), "%s",
 				*client->process->name ? client->process->name
 						       : client->process->job->name);
@@ -335,7 +335,7 @@ void td_tool_send_round(struct td_peer *peer, uint64_t now_ns)
 /* Puts the peer into its user's line, so that its round counts like one of his requests. */
 static uint64_t join_line(struct td_peer *peer, uint64_t now_ns)
 {
-	td_fair_add(&peer->server->fair, peer->uid, &peer->waiting);
+	td_fair_add(&peer->server->fair, peer->who, &peer->waiting);
 	return now_ns;
 }
 
@@ -374,10 +374,10 @@ static void set_options(struct td_peer *peer, const struct td_msg_set *msg, uint
 	int r;
 
 	if (*msg->job && msg->check) {
-		r = td_node_check_job(node, peer->uid, msg->job, msg->key, msg->value, &err);
+		r = td_node_check_job(node, peer->who, msg->job, msg->key, msg->value, &err);
 	} else if (*msg->job) {
-		r = td_node_set_job(node, peer->uid, msg->job, msg->key, msg->value, now_ns, &err);
-	} else if (peer->uid && peer->uid != getuid()) {
+		r = td_node_set_job(node, peer->who, msg->job, msg->key, msg->value, now_ns, &err);
+	} else if (!td_node_is_owner(&peer->server->node, peer->who)) {
 		r = td_err_set(&err, -EPERM, "only the daemon's owner may change %.64s", msg->key);
 	} else if (msg->check) {
 		r = td_options_set(&copy, msg->key, msg->value, &err);
@@ -398,7 +398,7 @@ static void admit(struct td_peer *peer, const struct td_msg_admit *msg)
 {
 	struct td_err err = {0};
 	enum td_class class = msg->class < TD_CLASS_N ? msg->class : TD_CLASS_BESTEFFORT;
-	int r = td_tenant_check_new(&peer->server->node, peer->uid, class, msg->mem, &err);
+	int r = td_tenant_check_new(&peer->server->node, peer->who, class, msg->mem, &err);
 
 	if (r)
 		td_peer_fail(peer, r, err.msg);
@@ -458,7 +458,7 @@ uint32_t td_peer_send_event(struct td_peer *peer, const struct td_event *event)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_event};
 
-	if (event->of_process && !td_tool_may_see(peer, event->uid))
+	if (event->of_process && !td_tool_may_see(peer, event->who))
 		return 0;
 	msg.event.number = event->number;
 	msg.event.time_ns = event->time_ns;
@@ -477,7 +477,7 @@ uint32_t td_peer_send_event(struct td_peer *peer, const struct td_event *event)
 
 static void stop_daemon(struct td_peer *peer, const struct td_msg_stop *msg)
 {
-	if (peer->uid && peer->uid != getuid()) {
+	if (!td_node_is_owner(&peer->server->node, peer->who)) {
 		td_peer_fail(peer, -EPERM, "only the daemon's owner may stop it");
 	} else if (!msg->force && !td_list_empty(&peer->server->node.processes)) {
 		td_peer_fail(peer, -EBUSY,

@@ -13,7 +13,9 @@ static struct fake *with_duty(unsigned i, const char *name, const char *duty)
 	memset(&meters[i], 0, sizeof(meters[i]));
 	f->process->meter = &meters[i];
 	if (duty)
-		CHECK_EQ(td_node_set_job(&w.node, 1000, name, "duty", duty, w.now, NULL), 0);
+		CHECK_EQ(td_node_set_job(
+				 &w.node, td_identity_local(1000), name, "duty", duty, w.now, NULL),
+			0);
 	fake_want(&w, f);
 	return f;
 }
@@ -126,7 +128,9 @@ TEST(a_moment_has_a_number_that_no_other_had)
 		f->process->meter = &meters[i];
 		fake_want(&w, f);
 	}
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "abcd", "duty", "40%", w.now, NULL), 0);
+	CHECK_EQ(td_node_set_job(
+			 &w.node, td_identity_local(1000), "abcd", "duty", "40%", w.now, NULL),
+		0);
 	settle(&w);
 	guess(&w.fakes[0]);
 	guess(&w.fakes[2]);

@@ -23,8 +23,8 @@ static struct td_act *migrate(void)
 	struct td_act *acts[TD_ACTS_MAX];
 	uint32_t count = 0;
 
-	CHECK_EQ(td_actions_order(
-			 &w.node, 1000, "mover", TD_ACTION_MIGRATE, "1", w.now, acts, &count, NULL),
+	CHECK_EQ(td_actions_order(&w.node, td_identity_local(1000), "mover", TD_ACTION_MIGRATE, "1",
+			 w.now, acts, &count, NULL),
 		0);
 	CHECK_EQ(count, 1);
 	return acts[0];

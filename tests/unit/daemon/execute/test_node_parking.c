@@ -49,8 +49,9 @@ static struct td_act *order(enum td_action_kind kind)
 	struct td_act *acts[TD_ACTS_MAX];
 	uint32_t count = 0;
 
-	CHECK_EQ(
-		td_actions_order(&w.node, 1000, "parked", kind, "1", w.now, acts, &count, NULL), 0);
+	CHECK_EQ(td_actions_order(&w.node, td_identity_local(1000), "parked", kind, "1", w.now,
+			 acts, &count, NULL),
+		0);
 	CHECK_EQ(count, 1);
 	(void)settle(&w);
 	return acts[0];

@@ -44,7 +44,8 @@ static struct fake *begin(struct fake **ret_b, struct fake **ret_c)
 
 	world_init(&w);
 	a = program(0, "a", TD_CLASS_GUARANTEED);
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "slack", "1%", w.now, NULL), 0);
+	CHECK_EQ(td_node_set_job(&w.node, td_identity_local(1000), "a", "slack", "1%", w.now, NULL),
+		0);
 	*ret_b = program(1, "b", TD_CLASS_BESTEFFORT);
 	*ret_c = program(2, "c", TD_CLASS_BESTEFFORT);
 	for (int i = 0; i < 3; i++) {
@@ -98,7 +99,8 @@ TEST(one_with_a_cap_of_its_own_has_all_of_a_pause_up_to_that)
 {
 	struct fake *b, *c, *a = begin(&b, &c);
 
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "c", "duty", "30%", w.now, NULL), 0);
+	CHECK_EQ(td_node_set_job(&w.node, td_identity_local(1000), "c", "duty", "30%", w.now, NULL),
+		0);
 	settle(&w);
 	CHECK_EQ(duty_of(c), 1000);
 	say_idle(a);

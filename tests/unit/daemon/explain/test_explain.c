@@ -99,10 +99,12 @@ TEST(a_row_says_whose_it_is_its_state_its_gpu_and_the_next_step)
 	begin();
 	a = plain_program(0, "a", 12 * MIB);
 	settle(&w);
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "mem", "2m", w.now, NULL), 0);
+	CHECK_EQ(td_node_set_job(&w.node, td_identity_local(1000), "a", "mem", "2m", w.now, NULL),
+		0);
 	settle(&w);
 	kept_count = 0;
-	CHECK_EQ(td_explain(&w.node, a->process, 0, w.now, keep, NULL), kept_count);
+	CHECK_EQ(td_explain(&w.node, a->process, td_identity_local(0), w.now, keep, NULL),
+		kept_count);
 	CHECK_STR(kept[0].state, td_process_state(a->process));
 	CHECK_EQ(kept[0].gpu, TD_GPU_ANY);
 	row = kept_row("limit_exceeded");

@@ -54,8 +54,12 @@ TEST(the_queue_is_counted_by_class_where_the_policy_goes_by_it)
 	fake_want(&w, c);
 	w.now += MS;
 	fake_want(&w, d);
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "c", "class", "online", w.now, NULL), 0);
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "d", "paused", "on", w.now, NULL), 0);
+	CHECK_EQ(td_node_set_job(
+			 &w.node, td_identity_local(1000), "c", "class", "online", w.now, NULL),
+		0);
+	CHECK_EQ(
+		td_node_set_job(&w.node, td_identity_local(1000), "d", "paused", "on", w.now, NULL),
+		0);
 	CHECK(strstr(explained(&w, b), "1 before it in the queue"));
 	CHECK(strstr(explained(&w, c), "0 before it in the queue"));
 	CHECK_EQ(td_options_set(&w.node.options, "policy", "nvshare", NULL), 0);

@@ -265,8 +265,12 @@ TEST(who_comes_to_have_no_room_while_it_is_filled_keeps_nobody_waiting)
 
 	settle(&w);
 	a = program(0, "a", 39 * MIB);
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "class", "online", w.now, NULL), 0);
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "c", "class", "guaranteed", w.now, NULL), 0);
+	CHECK_EQ(td_node_set_job(
+			 &w.node, td_identity_local(1000), "a", "class", "online", w.now, NULL),
+		0);
+	CHECK_EQ(td_node_set_job(
+			 &w.node, td_identity_local(1000), "c", "class", "guaranteed", w.now, NULL),
+		0);
 	a->slow = true;
 	fake_want(&w, a);
 	settle(&w);
@@ -351,7 +355,8 @@ TEST(of_two_that_wait_for_each_others_memory_the_later_is_refused)
 
 	settle(&w);
 	for (unsigned i = 0; i < 2; i++)
-		CHECK_EQ(td_node_set_job(&w.node, 1000, i ? "b" : "a", "paused", "on", w.now, NULL),
+		CHECK_EQ(td_node_set_job(&w.node, td_identity_local(1000), i ? "b" : "a", "paused",
+				 "on", w.now, NULL),
 			0);
 	settle(&w);
 	need(a, 12 * MIB);
@@ -359,8 +364,8 @@ TEST(of_two_that_wait_for_each_others_memory_the_later_is_refused)
 	settle(&w);
 	CHECK(a->slot[0].answer == -1 && b->slot[0].answer == -1);
 	for (unsigned i = 0; i < 2; i++)
-		CHECK_EQ(
-			td_node_set_job(&w.node, 1000, i ? "b" : "a", "paused", "off", w.now, NULL),
+		CHECK_EQ(td_node_set_job(&w.node, td_identity_local(1000), i ? "b" : "a", "paused",
+				 "off", w.now, NULL),
 			0);
 	settle(&w);
 	CHECK_EQ(b->slot[0].answer, 0);
@@ -385,7 +390,9 @@ TEST(what_was_granted_and_given_up_is_not_on_the_host_either)
 	struct td_msg msg = {.type = TD_MSG_TYPE_used};
 
 	limit("a", "30m");
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "paused", "on", w.now, NULL), 0);
+	CHECK_EQ(
+		td_node_set_job(&w.node, td_identity_local(1000), "a", "paused", "on", w.now, NULL),
+		0);
 	settle(&w);
 	a->slow = true;
 	msg.used.acked_seq = client->device.seq;

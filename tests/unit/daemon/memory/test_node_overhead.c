@@ -22,7 +22,8 @@ static struct fake *limited(const char *mem, uint64_t demanded)
 	fake_hello(&w, f, "a", TD_BACKEND_PLAIN, false);
 	fake_attach(&w, f, 0, 0, demanded);
 	fake_want(&w, f);
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "mem", mem, w.now, NULL), 0);
+	CHECK_EQ(
+		td_node_set_job(&w.node, td_identity_local(1000), "a", "mem", mem, w.now, NULL), 0);
 	settle(&w);
 	return f;
 }
@@ -85,7 +86,8 @@ TEST(a_newcomer_with_a_limit_is_looked_at_soon_and_others_are_not)
 	struct fake *a = limited("none", 8 * MIB);
 
 	CHECK_EQ(td_overhead_wants_ns(&w.node, w.now, w.now), TD_NEVER);
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "mem", "10m", w.now, NULL), 0);
+	CHECK_EQ(td_node_set_job(&w.node, td_identity_local(1000), "a", "mem", "10m", w.now, NULL),
+		0);
 	CHECK(td_overhead_wants_ns(&w.node, w.now, w.now) < w.now + TD_NS_PER_S);
 	sees(a, 9 * MIB);
 	sees(a, 9 * MIB);
@@ -298,7 +300,8 @@ TEST(who_imports_where_nvml_does_not_tell_is_not_looked_at_for_ever)
 	imports(a, 8 * MIB);
 	CHECK(td_overhead_wants_ns(&w.node, w.now, w.now) != TD_NEVER);
 	CHECK_EQ(td_overhead_wants_ns(&w.node, w.now, w.now + 3 * TD_NS_PER_S), TD_NEVER);
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "mem", "none", w.now, NULL), 0);
+	CHECK_EQ(td_node_set_job(&w.node, td_identity_local(1000), "a", "mem", "none", w.now, NULL),
+		0);
 	CHECK_EQ(td_overhead_wants_ns(&w.node, w.now, w.now), TD_NEVER);
 }
 

@@ -118,12 +118,20 @@ TEST(a_closed_program_is_let_in_with_it)
 	report(a);
 	report(b);
 	CHECK(is_open(a) && is_open(b));
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "paused", "on", w.now, NULL), 0);
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "b", "paused", "on", w.now, NULL), 0);
+	CHECK_EQ(
+		td_node_set_job(&w.node, td_identity_local(1000), "a", "paused", "on", w.now, NULL),
+		0);
+	CHECK_EQ(
+		td_node_set_job(&w.node, td_identity_local(1000), "b", "paused", "on", w.now, NULL),
+		0);
 	settle(&w);
 	CHECK(!is_open(a) && !is_open(b));
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "paused", "off", w.now, NULL), 0);
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "b", "paused", "off", w.now, NULL), 0);
+	CHECK_EQ(td_node_set_job(
+			 &w.node, td_identity_local(1000), "a", "paused", "off", w.now, NULL),
+		0);
+	CHECK_EQ(td_node_set_job(
+			 &w.node, td_identity_local(1000), "b", "paused", "off", w.now, NULL),
+		0);
 	fake_want(&w, a);
 	fake_want(&w, b);
 	settle(&w);

@@ -35,7 +35,8 @@ static void asks(struct fake *f, uint64_t bytes)
 
 static void pause(const char *job, const char *on)
 {
-	CHECK_EQ(td_node_set_job(&w.node, 1000, job, "paused", on, w.now, NULL), 0);
+	CHECK_EQ(td_node_set_job(&w.node, td_identity_local(1000), job, "paused", on, w.now, NULL),
+		0);
 	settle(&w);
 }
 

@@ -193,8 +193,8 @@ static void settle(void)
 	set_option("host.limit", "none");
 	set_option("drain.deadline", "15s");
 	for (unsigned i = 0; i < JOBS; i++)
-		(void)td_node_set_job(
-			&w.node, 1000, w.jobs[i].name, "paused", "off", w.now_ns, NULL);
+		(void)td_node_set_job(&w.node, td_identity_local(1000), w.jobs[i].name, "paused",
+			"off", w.now_ns, NULL);
 	w.stepped = false;
 	end_ns = w.now_ns + END_NS;
 	while (anybody()) {

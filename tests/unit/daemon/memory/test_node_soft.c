@@ -176,11 +176,17 @@ TEST(a_soft_limit_is_only_for_memory_that_can_leave)
 	struct td_err err = {0};
 
 	plain_program(0, "a", 8 * MIB);
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "mem-soft", "4m", w.now, &err), -EINVAL);
+	CHECK_EQ(td_node_set_job(
+			 &w.node, td_identity_local(1000), "a", "mem-soft", "4m", w.now, &err),
+		-EINVAL);
 	CHECK(strstr(err.msg, "swap") != NULL);
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "mem-soft", "none", w.now, &err), 0);
+	CHECK_EQ(td_node_set_job(
+			 &w.node, td_identity_local(1000), "a", "mem-soft", "none", w.now, &err),
+		0);
 	spilling_program(1, "b", 8 * MIB);
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "b", "mem-soft", "50%%", w.now, &err), -EINVAL);
+	CHECK_EQ(td_node_set_job(
+			 &w.node, td_identity_local(1000), "b", "mem-soft", "50%%", w.now, &err),
+		-EINVAL);
 	CHECK(strstr(err.msg, "50%%") != NULL);
 }
 
@@ -291,7 +297,9 @@ static struct fake *online_beside_plain(uint64_t demanded)
 
 	settle(&w);
 	a = spilling_program(0, "a", demanded);
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "class", "online", w.now, NULL), 0);
+	CHECK_EQ(td_node_set_job(
+			 &w.node, td_identity_local(1000), "a", "class", "online", w.now, NULL),
+		0);
 	settle(&w);
 	CHECK(is_open(a) && is_open(b));
 	return a;
@@ -347,7 +355,9 @@ TEST(other_memory_leaves_for_what_cannot)
 	CHECK(is_open(a));
 	/* Behind a closed gate it waits, and keeps what cannot leave. */
 	spilling_program(1, "b", 50 * MIB);
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "b", "class", "online", w.now, NULL), 0);
+	CHECK_EQ(td_node_set_job(
+			 &w.node, td_identity_local(1000), "b", "class", "online", w.now, NULL),
+		0);
 	settle(&w);
 	CHECK(!is_open(a) && is_open(&w.fakes[1]));
 	need_fixed(a, 4 * MIB);
@@ -432,7 +442,9 @@ static struct fake *online_beside_stranded(bool refuses)
 	b->slot[0].fixed = b->slot[0].stranded = 24 * MIB;
 	fake_memory(&w, b, 0);
 	a = program(0, "a", 36 * MIB);
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "class", "online", w.now, NULL), 0);
+	CHECK_EQ(td_node_set_job(
+			 &w.node, td_identity_local(1000), "a", "class", "online", w.now, NULL),
+		0);
 	fake_want(&w, a);
 	settle(&w);
 	CHECK(is_open(a));
@@ -497,7 +509,9 @@ TEST(memory_that_is_not_moved_for_turns_leaves_for_one_that_is_let_in)
 	struct fake *a = program(0, "a", 10 * MIB), *b = program(1, "b", 44 * MIB),
 		    *c = program(2, "c", 24 * MIB);
 
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "class", "online", w.now, NULL), 0);
+	CHECK_EQ(td_node_set_job(
+			 &w.node, td_identity_local(1000), "a", "class", "online", w.now, NULL),
+		0);
 	fake_want(&w, a);
 	fake_want(&w, c);
 	settle(&w);
@@ -571,7 +585,9 @@ TEST(what_a_whole_job_has_counts_where_none_of_it_can_lie_on_the_host)
 	settle(&w);
 	a = program(0, "a", 18 * MIB);
 	b = program(1, "a", 18 * MIB);
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "class", "online", w.now, NULL), 0);
+	CHECK_EQ(td_node_set_job(
+			 &w.node, td_identity_local(1000), "a", "class", "online", w.now, NULL),
+		0);
 	fake_want(&w, a);
 	fake_want(&w, b);
 	settle(&w);

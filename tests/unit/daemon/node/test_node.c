@@ -454,17 +454,24 @@ TEST(a_paused_job_closes_and_others_may_not_pause_it)
 
 	fake_want(&w, a);
 	settle(&w);
-	CHECK(td_node_set_job(&w.node, 1001, "a", "paused", "on", w.now, &err) < 0);
+	CHECK(td_node_set_job(&w.node, td_identity_local(1001), "a", "paused", "on", w.now, &err) <
+		0);
 	CHECK_STR(err.msg, "there is no job \"a\": see tandem ps");
-	CHECK(td_node_set_job(&w.node, 1000, "a", "paused", "perhaps", w.now, &err) < 0);
+	CHECK(td_node_set_job(
+		      &w.node, td_identity_local(1000), "a", "paused", "perhaps", w.now, &err) < 0);
 	CHECK(strstr(err.msg, "\"perhaps\""));
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "paused", "on", w.now, &err), 0);
+	CHECK_EQ(
+		td_node_set_job(&w.node, td_identity_local(1000), "a", "paused", "on", w.now, &err),
+		0);
 	settle(&w);
 	CHECK(!is_open(a));
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "paused", "off", w.now, &err), 0);
+	CHECK_EQ(td_node_set_job(
+			 &w.node, td_identity_local(1000), "a", "paused", "off", w.now, &err),
+		0);
 	settle(&w);
 	CHECK(is_open(a));
-	CHECK(td_node_set_job(&w.node, 1000, "zebra", "paused", "on", w.now, &err) < 0);
+	CHECK(td_node_set_job(
+		      &w.node, td_identity_local(1000), "zebra", "paused", "on", w.now, &err) < 0);
 	CHECK(strstr(err.msg, "zebra"));
 }
 

@@ -182,15 +182,19 @@ TEST(a_client_has_what_its_backend_can_do)
 	CHECK_EQ(w.node.views[1].has,
 		TD_HAS(STEPS) | TD_HAS(DUTY) | TD_HAS(SERVICE) | TD_HAS(BATCH) | TD_HAS(EVICTION));
 	/* A batch that was set by hand is its own, up to what it can do. */
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "b", "batch", "32", w.now, NULL), 0);
+	CHECK_EQ(td_node_set_job(&w.node, td_identity_local(1000), "b", "batch", "32", w.now, NULL),
+		0);
 	(void)td_node_step(&w.node, w.now);
 	CHECK_EQ(b->pacing.batch, 32);
 	b->process->service->batch_max = 24;
 	w.now++;
 	(void)td_node_step(&w.node, w.now);
 	CHECK_EQ(b->pacing.batch, 24);
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "b", "batch", "0", w.now, NULL), -EINVAL);
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "b", "batch", "none", w.now, NULL), 0);
+	CHECK_EQ(td_node_set_job(&w.node, td_identity_local(1000), "b", "batch", "0", w.now, NULL),
+		-EINVAL);
+	CHECK_EQ(td_node_set_job(
+			 &w.node, td_identity_local(1000), "b", "batch", "none", w.now, NULL),
+		0);
 	(void)td_node_step(&w.node, w.now);
 	CHECK_EQ(b->pacing.batch, 0);
 	msg.service.name[0] = 0;
@@ -203,7 +207,9 @@ TEST(a_job_can_be_restarted_while_a_supervisor_of_it_is_there)
 	struct td_supervisor *supervisor = NULL;
 
 	begin();
-	CHECK_EQ(td_supervisors_say(&w.node, &supervisor, &w, 7, 1000, &msg, w.now, NULL), 0);
+	CHECK_EQ(td_supervisors_say(
+			 &w.node, &supervisor, &w, 7, td_identity_local(1000), &msg, w.now, NULL),
+		0);
 	(void)program(0, "a", MIB);
 	(void)program(1, "b", MIB);
 	(void)td_node_step(&w.node, w.now);
@@ -228,7 +234,9 @@ TEST(what_anybodys_supervisor_says_gives_the_node_nothing_and_no_policy_its_turn
 	w.node.options.policy = &needs_shadow;
 	td_node_options_changed(&w.node, w.now, "policy");
 	before = w.node.options.has;
-	CHECK_EQ(td_supervisors_say(&w.node, &supervisor, &w, 7, 1001, &msg, w.now, NULL), 0);
+	CHECK_EQ(td_supervisors_say(
+			 &w.node, &supervisor, &w, 7, td_identity_local(1001), &msg, w.now, NULL),
+		0);
 	(void)program(0, "a", MIB);
 	(void)program(1, "theirs", MIB);
 	(void)td_node_step(&w.node, w.now);

@@ -10,12 +10,12 @@ TEST(nobody_evicts_jobs_of_another_user)
 
 	begin_actions();
 	a = runs(0, "a");
-	CHECK_EQ(td_actions_order(
-			 &w.node, 1001, "a", TD_ACTION_EVICT, "", w.now, acts, &count, &err),
+	CHECK_EQ(td_actions_order(&w.node, td_identity_local(1001), "a", TD_ACTION_EVICT, "", w.now,
+			 acts, &count, &err),
 		-ENOENT);
 	/* As if it was not there. */
-	CHECK_EQ(td_actions_order(
-			 &w.node, 1001, "b", TD_ACTION_EVICT, "", w.now, acts, &count, &unknown),
+	CHECK_EQ(td_actions_order(&w.node, td_identity_local(1001), "b", TD_ACTION_EVICT, "", w.now,
+			 acts, &count, &unknown),
 		-ENOENT);
 	*strchr(err.msg, '"') = *strchr(unknown.msg, '"') = ' ';
 	CHECK_EQ(strlen(err.msg), strlen(unknown.msg));
@@ -35,8 +35,8 @@ TEST(a_name_means_each_job_of_that_name)
 	b = runs(1, "b");
 	snprintf(a->process->name, sizeof(a->process->name), "train");
 	snprintf(b->process->name, sizeof(b->process->name), "train");
-	CHECK_EQ(td_actions_order(
-			 &w.node, 1000, "train", TD_ACTION_EVICT, "", w.now, acts, &count, NULL),
+	CHECK_EQ(td_actions_order(&w.node, td_identity_local(1000), "train", TD_ACTION_EVICT, "",
+			 w.now, acts, &count, NULL),
 		0);
 	CHECK_EQ(count, 2);
 	CHECK_STR(acts[0]->job, "a");
@@ -53,8 +53,8 @@ TEST(what_cannot_be_asked_for_by_hand_is_said)
 
 	begin_actions();
 	(void)runs(0, "a");
-	CHECK_EQ(td_actions_order(
-			 &w.node, 1000, "a", TD_ACTION_MAKE_ROOM, "", w.now, acts, &count, &err),
+	CHECK_EQ(td_actions_order(&w.node, td_identity_local(1000), "a", TD_ACTION_MAKE_ROOM, "",
+			 w.now, acts, &count, &err),
 		-EINVAL);
 	CHECK(strstr(err.msg, "expected evict"));
 }
@@ -123,7 +123,9 @@ TEST(a_policy_evicts_besteffort_jobs_only)
 	begin_actions();
 	a = runs(0, "a");
 	b = runs(1, "b");
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "b", "class", "guaranteed", w.now, NULL), 0);
+	CHECK_EQ(td_node_set_job(
+			 &w.node, td_identity_local(1000), "b", "class", "guaranteed", w.now, NULL),
+		0);
 	plans(TD_ACTION_EVICT, a);
 	plans(TD_ACTION_EVICT, b);
 	step();

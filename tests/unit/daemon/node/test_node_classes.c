@@ -22,7 +22,12 @@ static struct fake *job(unsigned i, const char *name, enum td_class class, uint6
 
 static int set(uid_t uid, const char *name, const char *key, const char *value)
 {
-	return td_node_set_job(&w.node, uid, name, key, value, w.now, &err);
+	return td_node_set_job(&w.node, td_identity_local(uid), name, key, value, w.now, &err);
+}
+
+static int check_new(uid_t uid, enum td_class class, const char *mem)
+{
+	return td_tenant_check_new(&w.node, td_identity_local(uid), class, mem, &err);
 }
 
 static void option(const char *key, const char *value)
@@ -195,7 +200,8 @@ static struct fake *comes(unsigned i, uid_t uid, const char *name, const struct 
 	strcpy(hello.job, name);
 	strcpy(hello.name, name);
 	memset(f, 0, sizeof(*f));
-	f->process = td_node_hello(&w.node, f, 100 + (pid_t)i, uid, &hello, w.now);
+	f->process =
+		td_node_hello(&w.node, f, 100 + (pid_t)i, td_identity_local(uid), &hello, w.now);
 	return f;
 }
 
@@ -259,9 +265,9 @@ TEST(a_job_beyond_the_number_is_refused_with_what_is_used_and_allowed)
 	CHECK(strstr(err.msg, "user 1000 has 1 of 1 (quota.jobs), and this would make 2."));
 	CHECK_EQ(class_of(b), TD_CLASS_BESTEFFORT);
 	CHECK_EQ(set(1000, "b", "class", "online"), -EDQUOT); /* that is no way round */
-	CHECK_EQ(td_tenant_check_new(&w.node, 1000, TD_CLASS_GUARANTEED, "", &err), -EDQUOT);
-	CHECK_EQ(td_tenant_check_new(&w.node, 1000, TD_CLASS_BESTEFFORT, "", &err), 0);
-	CHECK_EQ(td_tenant_check_new(&w.node, 1001, TD_CLASS_GUARANTEED, "", &err), 0);
+	CHECK_EQ(check_new(1000, TD_CLASS_GUARANTEED, ""), -EDQUOT);
+	CHECK_EQ(check_new(1000, TD_CLASS_BESTEFFORT, ""), 0);
+	CHECK_EQ(check_new(1001, TD_CLASS_GUARANTEED, ""), 0);
 	CHECK_EQ(set(1000, "a", "class", "besteffort"), 0);
 	CHECK_EQ(set(1000, "b", "class", "guaranteed"), 0);
 }
@@ -293,7 +299,7 @@ TEST(who_is_refused_is_advised_what_would_help)
 	CHECK(strstr(err.msg, "(quota.gpus=0)") && !strstr(err.msg, "memory") &&
 		!strstr(err.msg, "upgrade"));
 	option("quota.jobs", "0");
-	CHECK_EQ(td_tenant_check_new(&w.node, 1000, TD_CLASS_GUARANTEED, "8m", &err), -EDQUOT);
+	CHECK_EQ(check_new(1000, TD_CLASS_GUARANTEED, "8m"), -EDQUOT);
 	CHECK(strstr(err.msg, "(quota.jobs=0)") && !strstr(err.msg, "memory"));
 }
 
@@ -314,10 +320,10 @@ TEST(a_job_holds_the_part_of_a_gpu_that_its_limit_is)
 	CHECK_EQ(set(1000, "a", "mem", "none"), -EDQUOT);
 	CHECK_EQ(set(1000, "a", "mem", "8m"), 0);
 	CHECK_EQ(set(1000, "a", "weight", "3"), 0);
-	CHECK_EQ(td_tenant_check_new(&w.node, 1000, TD_CLASS_GUARANTEED, "12.5%", &err), 0);
-	CHECK_EQ(td_tenant_check_new(&w.node, 1000, TD_CLASS_GUARANTEED, "8m", &err), 0);
-	CHECK_EQ(td_tenant_check_new(&w.node, 1000, TD_CLASS_GUARANTEED, "9m", &err), -EDQUOT);
-	CHECK_EQ(td_tenant_check_new(&w.node, 1000, TD_CLASS_GUARANTEED, "much", &err), -EINVAL);
+	CHECK_EQ(check_new(1000, TD_CLASS_GUARANTEED, "12.5%"), 0);
+	CHECK_EQ(check_new(1000, TD_CLASS_GUARANTEED, "8m"), 0);
+	CHECK_EQ(check_new(1000, TD_CLASS_GUARANTEED, "9m"), -EDQUOT);
+	CHECK_EQ(check_new(1000, TD_CLASS_GUARANTEED, "much"), -EINVAL);
 	CHECK(strstr(err.msg, "much"));
 }
 
@@ -468,9 +474,9 @@ TEST(a_newcomer_does_not_overtake_who_waits_for_an_upgrade)
 	struct td_msg_hello hello = {.class = TD_CLASS_GUARANTEED, .mem = "10%"};
 	struct fake *small;
 
-	CHECK_EQ(td_tenant_check_new(&w.node, 1000, TD_CLASS_GUARANTEED, "10%", &err), -EDQUOT);
+	CHECK_EQ(check_new(1000, TD_CLASS_GUARANTEED, "10%"), -EDQUOT);
 	CHECK(strstr(err.msg, "\"large\"") && strstr(err.msg, "upgrade=guaranteed"));
-	CHECK_EQ(td_tenant_check_new(&w.node, 1001, TD_CLASS_GUARANTEED, "10%", &err), 0);
+	CHECK_EQ(check_new(1001, TD_CLASS_GUARANTEED, "10%"), 0);
 	small = comes(2, 1000, "small", &hello);
 	settle(&w);
 	CHECK_EQ(class_of(small), TD_CLASS_BESTEFFORT);
@@ -499,13 +505,13 @@ TEST(what_can_never_be_upgraded_keeps_nobody_behind_it)
 	CHECK_EQ(class_of(small), TD_CLASS_GUARANTEED);
 	CHECK_EQ(class_of(large), TD_CLASS_BESTEFFORT);
 	CHECK(strstr(explained(&w, large), "exceed its user's whole quota"));
-	CHECK_EQ(td_tenant_check_new(&w.node, 1000, TD_CLASS_GUARANTEED, "10%", &err), 0);
+	CHECK_EQ(check_new(1000, TD_CLASS_GUARANTEED, "10%"), 0);
 	third = comes(3, 1000, "third", &hello);
 	settle(&w);
 	CHECK_EQ(class_of(third), TD_CLASS_GUARANTEED);
 	/* It queues again when it has a chance. */
 	CHECK_EQ(set(1000, "large", "mem", "75%"), 0);
-	CHECK_EQ(td_tenant_check_new(&w.node, 1000, TD_CLASS_GUARANTEED, "5%", &err), -EDQUOT);
+	CHECK_EQ(check_new(1000, TD_CLASS_GUARANTEED, "5%"), -EDQUOT);
 }
 
 TEST(the_order_of_those_who_wait_outlives_the_daemon)

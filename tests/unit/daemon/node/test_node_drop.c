@@ -118,7 +118,9 @@ TEST(who_was_asked_to_drop_memory_moves_none_while_its_drain_may_be_given_up)
 	settle(&w);
 	CHECK_EQ(a->slot[0].limit, 20 * MIB);
 	a->slow = true;
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "paused", "on", w.now, NULL), 0);
+	CHECK_EQ(
+		td_node_set_job(&w.node, td_identity_local(1000), "a", "paused", "on", w.now, NULL),
+		0);
 	settle(&w);
 	CHECK_EQ(a->process->phase, TD_PHASE_DRAINING);
 	CHECK_EQ(a->slot[0].limit, 40 * MIB);

@@ -21,7 +21,7 @@ static struct fake *newcomer(int i, uid_t uid)
 	struct fake *f = &w.fakes[i];
 
 	memset(f, 0, sizeof(*f));
-	f->process = td_node_hello(&w.node, f, 100 + i, uid, &hello, w.now);
+	f->process = td_node_hello(&w.node, f, 100 + i, td_identity_local(uid), &hello, w.now);
 	return f;
 }
 

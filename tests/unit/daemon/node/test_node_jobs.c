@@ -34,9 +34,11 @@ TEST(a_share_is_of_the_capacity)
 	CHECK_EQ(a->slot[0].quota, 16 * MIB);
 	limit("a", "none");
 	CHECK_EQ(a->slot[0].quota, UINT64_MAX);
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "mem", "50%%", w.now, &err), -EINVAL);
+	CHECK_EQ(td_node_set_job(&w.node, td_identity_local(1000), "a", "mem", "50%%", w.now, &err),
+		-EINVAL);
 	CHECK(strstr(err.msg, "50%%") != NULL);
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "mem", "0", w.now, &err), -ERANGE);
+	CHECK_EQ(td_node_set_job(&w.node, td_identity_local(1000), "a", "mem", "0", w.now, &err),
+		-ERANGE);
 }
 
 TEST(a_gpu_where_nothing_is_left_keeps_nobody_from_opening)
@@ -378,7 +380,8 @@ TEST(a_duty_is_shown_to_the_program_and_changed_while_it_runs)
 	fake_want(&w, a);
 	settle(&w);
 	CHECK_EQ(a->word, 0);
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "duty", "30%", w.now, NULL), 0);
+	CHECK_EQ(td_node_set_job(&w.node, td_identity_local(1000), "a", "duty", "30%", w.now, NULL),
+		0);
 	settle(&w);
 	CHECK_EQ(a->word & TD_WORD_FLAGS, TD_WORD_DUTY);
 	CHECK_EQ(a->pacing.duty_ppm, 300000);
@@ -395,7 +398,9 @@ TEST(a_duty_is_shown_to_the_program_and_changed_while_it_runs)
 	CHECK_EQ(a->pacing.rivals, 1);
 	CHECK(a->word != word && (a->word & TD_WORD_FLAGS) == TD_WORD_DUTY);
 	CHECK_EQ(b->word, 0);
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "duty", "none", w.now, NULL), 0);
+	CHECK_EQ(
+		td_node_set_job(&w.node, td_identity_local(1000), "a", "duty", "none", w.now, NULL),
+		0);
 	settle(&w);
 	CHECK_EQ(a->word, 0);
 }
@@ -408,7 +413,8 @@ TEST(a_duty_that_makes_no_sense_is_quoted)
 	begin();
 	program(0, "a", 8 * MIB);
 	for (unsigned i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
-		CHECK(td_node_set_job(&w.node, 1000, "a", "duty", values[i], w.now, &err) < 0);
+		CHECK(td_node_set_job(&w.node, td_identity_local(1000), "a", "duty", values[i],
+			      w.now, &err) < 0);
 		CHECK(strstr(err.msg, values[i]) != NULL);
 	}
 	CHECK_EQ(w.fakes[0].process->job->settings.duty_ppm, 0);
@@ -442,7 +448,8 @@ TEST(explain_tells_who_waits_its_duty)
 		if (!i)
 			settle(&w);
 	}
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "b", "duty", "30%", w.now, NULL), 0);
+	CHECK_EQ(td_node_set_job(&w.node, td_identity_local(1000), "b", "duty", "30%", w.now, NULL),
+		0);
 	CHECK_STR(td_process_state(w.fakes[1].process), "waiting");
 	CHECK(strstr(explained(&w, &w.fakes[1]),
 		      "Once its turn begins, its duty is 30% of the GPU's time.") != NULL);
@@ -456,7 +463,8 @@ TEST(explain_tells_what_a_job_is_held_to)
 	plain_program(1, "a", 8 * MIB);
 	settle(&w);
 	CHECK(!strstr(explained(&w, a), "duty") && !strstr(explained(&w, a), "limit"));
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "duty", "30%", w.now, NULL), 0);
+	CHECK_EQ(td_node_set_job(&w.node, td_identity_local(1000), "a", "duty", "30%", w.now, NULL),
+		0);
 	limit("a", "20m");
 	settle(&w);
 	CHECK(strstr(explained(&w, a), "Its duty is 30% of the GPU's time.") != NULL);
@@ -469,7 +477,8 @@ TEST(explain_tells_what_a_job_is_held_to)
 		      "more until it has freed enough. Free memory, or raise the limit: tandem set "
 		      "a mem=SIZE.") != NULL);
 	limit("a", "20m");
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "weight", "3", w.now, NULL), 0);
+	CHECK_EQ(td_node_set_job(&w.node, td_identity_local(1000), "a", "weight", "3", w.now, NULL),
+		0);
 	CHECK(strstr(explained(&w, a), "Its weight is 3. Its duty is 30%") != NULL);
 }
 
@@ -479,7 +488,9 @@ TEST(what_is_set_for_a_job_is_told_to_its_processes_and_to_no_others)
 	struct fake *a = plain_program(0, "a", 4 * MIB), *b = plain_program(1, "a", 4 * MIB),
 		    *c = plain_program(2, "c", 4 * MIB);
 
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "101", "weight", "5", w.now, NULL), 0);
+	CHECK_EQ(td_node_set_job(
+			 &w.node, td_identity_local(1000), "101", "weight", "5", w.now, NULL),
+		0);
 	CHECK_EQ(a->settings_told, 1);
 	CHECK_EQ(b->settings_told, 1);
 	CHECK_EQ(c->settings_told, 0);
@@ -491,8 +502,8 @@ TEST(a_weight_beyond_what_may_be_set_is_not_believed)
 
 	begin();
 	strcpy(hello.job, "greedy");
-	CHECK_EQ(
-		td_node_hello(&w.node, &w.fakes[0], 100, 1000, &hello, w.now)->job->settings.weight,
+	CHECK_EQ(td_node_hello(&w.node, &w.fakes[0], 100, td_identity_local(1000), &hello, w.now)
+			 ->job->settings.weight,
 		1000);
 }
 

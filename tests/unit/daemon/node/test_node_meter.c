@@ -145,7 +145,8 @@ TEST(a_duty_keeps_its_own_word_and_is_measured)
 
 	world_init(&w);
 	a = program(0, "a");
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "duty", "50%", w.now, NULL), 0);
+	CHECK_EQ(td_node_set_job(&w.node, td_identity_local(1000), "a", "duty", "50%", w.now, NULL),
+		0);
 	set("on");
 	CHECK_EQ(a->word & TD_WORD_FLAGS, TD_WORD_DUTY);
 	use(0, 100 * MS, 50 * MS, 50 * MS, 0);

@@ -47,7 +47,8 @@ static const char *any_of(unsigned fake, const char *job, const char *candidates
 
 static void limit(const char *job, const char *mem)
 {
-	CHECK_EQ(td_node_set_job(&w.node, 1000, job, "mem", mem, w.now, NULL), 0);
+	CHECK_EQ(
+		td_node_set_job(&w.node, td_identity_local(1000), job, "mem", mem, w.now, NULL), 0);
 }
 
 static struct td_nvml_gpu listed(uint32_t index, uint64_t total, uint64_t used)
@@ -176,7 +177,8 @@ TEST(a_duty_makes_a_job_lighter)
 	begin();
 	CHECK_STR(any_of(0, "a", "0"), "0");
 	CHECK_STR(any_of(1, "b", "1"), "1");
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "b", "duty", "30%", w.now, NULL), 0);
+	CHECK_EQ(td_node_set_job(&w.node, td_identity_local(1000), "b", "duty", "30%", w.now, NULL),
+		0);
 	CHECK_STR(any_of(2, "c", "01"), "1");
 	/* a job counts for its processes */
 	fake_attach(&w, &w.fakes[0], 0, 0, MIB);

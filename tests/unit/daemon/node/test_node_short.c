@@ -41,7 +41,7 @@ TEST(a_user_whose_program_did_not_come_is_not_there)
 
 	world_init(&w);
 	short_of_memory = true;
-	CHECK(!td_node_hello(&w.node, &w.fakes[0], 1, 1000, &hello, w.now));
+	CHECK(!td_node_hello(&w.node, &w.fakes[0], 1, td_identity_local(1000), &hello, w.now));
 	short_of_memory = false;
 	CHECK(td_list_empty(&w.node.tenants));
 	CHECK(td_list_empty(&w.node.jobs));

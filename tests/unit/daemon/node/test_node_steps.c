@@ -57,7 +57,9 @@ TEST(steps_are_asked_of_protected_jobs_and_looked_for_until_they_are_told)
 	settle(&w);
 	CHECK_EQ(a->word, 0);
 	CHECK(a->pacing.steps);
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "class", "besteffort", w.now, NULL), 0);
+	CHECK_EQ(td_node_set_job(
+			 &w.node, td_identity_local(1000), "a", "class", "besteffort", w.now, NULL),
+		0);
 	settle(&w);
 	CHECK(!a->pacing.steps);
 	CHECK(within_capacity(&w));
@@ -179,7 +181,8 @@ TEST(a_slack_that_was_asked_for_is_heeded)
 	struct fake *b = program(0, "b", TD_CLASS_BESTEFFORT, 8 * MIB),
 		    *a = program(1, "a", TD_CLASS_GUARANTEED, 8 * MIB);
 
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "slack", "1%", w.now, NULL), 0);
+	CHECK_EQ(td_node_set_job(&w.node, td_identity_local(1000), "a", "slack", "1%", w.now, NULL),
+		0);
 	settle(&w);
 	CHECK_EQ(b->pacing.duty_ppm, 2000);
 	run_steps(a, 60, 100 * MS);
@@ -222,7 +225,9 @@ TEST(antman_does_not_hold_others_for_what_a_soft_limit_keeps_on_the_host)
 	fake_hello(&w, a, "a", TD_BACKEND_SWAP, false);
 	a->process->job->settings.class = TD_CLASS_GUARANTEED;
 	a->spills = true;
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "mem-soft", "24m", w.now, NULL), 0);
+	CHECK_EQ(td_node_set_job(
+			 &w.node, td_identity_local(1000), "a", "mem-soft", "24m", w.now, NULL),
+		0);
 	fake_attach(&w, a, 0, 0, 40 * MIB);
 	fake_want(&w, a);
 	settle(&w);

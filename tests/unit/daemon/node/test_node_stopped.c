@@ -147,7 +147,9 @@ TEST(looks_are_as_rare_as_said)
 	start();
 	struct fake *a = program(0, "a", 40 * MIB), *b = program(1, "b", 40 * MIB);
 
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "class", "guaranteed", w.now, NULL), 0);
+	CHECK_EQ(td_node_set_job(
+			 &w.node, td_identity_local(1000), "a", "class", "guaranteed", w.now, NULL),
+		0);
 	fake_want(&w, a);
 	settle(&w);
 	fake_want(&w, b);
@@ -161,7 +163,9 @@ TEST(one_that_uses_a_processor_or_speaks_is_not_stopped)
 	start();
 	struct fake *a = program(0, "a", 40 * MIB), *b = program(1, "b", 40 * MIB);
 
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "class", "guaranteed", w.now, NULL), 0);
+	CHECK_EQ(td_node_set_job(
+			 &w.node, td_identity_local(1000), "a", "class", "guaranteed", w.now, NULL),
+		0);
 	fake_want(&w, a);
 	settle(&w);
 	fake_want(&w, b);

@@ -10,7 +10,9 @@ static struct td_supervisor *says(
 	struct td_err err = {0};
 
 	snprintf(msg.job, sizeof(msg.job), "%s", job);
-	CHECK_EQ(td_supervisors_say(&w.node, &supervisor, &w, 7, uid, &msg, w.now, &err), expected);
+	CHECK_EQ(td_supervisors_say(
+			 &w.node, &supervisor, &w, 7, td_identity_local(uid), &msg, w.now, &err),
+		expected);
 	CHECK_EQ(!expected, !*err.msg);
 	return supervisor;
 }

@@ -19,7 +19,7 @@ static struct fake *comes(int i, uid_t uid, enum td_class class, const char *mem
 	memset(f, 0, sizeof(*f));
 	snprintf(hello.job, sizeof(hello.job), "job-%d", i);
 	strcpy(hello.mem, mem);
-	f->process = td_node_hello(&w.node, f, 100 + i, uid, &hello, w.now);
+	f->process = td_node_hello(&w.node, f, 100 + i, td_identity_local(uid), &hello, w.now);
 	fake_attach(&w, f, 0, 0, MIB);
 	settle(&w);
 	return f;
@@ -35,7 +35,8 @@ TEST(a_user_alone_is_not_bounded)
 	world_init(&w);
 	for (int i = 0; i < 3; i++)
 		CHECK_EQ(class_of(comes(i, 1000, TD_CLASS_ONLINE, "")), TD_CLASS_ONLINE);
-	CHECK_EQ(td_tenant_check_new(&w.node, 1000, TD_CLASS_ONLINE, "", &err), 0);
+	CHECK_EQ(td_tenant_check_new(&w.node, td_identity_local(1000), TD_CLASS_ONLINE, "", &err),
+		0);
 }
 
 TEST(two_users_have_half_of_the_gpu_each)
@@ -46,12 +47,20 @@ TEST(two_users_have_half_of_the_gpu_each)
 
 	CHECK_EQ(class_of(a), TD_CLASS_ONLINE);
 	CHECK_EQ(class_of(b), TD_CLASS_GUARANTEED);
-	CHECK_EQ(td_tenant_check_new(&w.node, 1000, TD_CLASS_ONLINE, "20%", &err), 0);
-	CHECK_EQ(td_tenant_check_new(&w.node, 1000, TD_CLASS_ONLINE, "21%", &err), -EDQUOT);
+	CHECK_EQ(
+		td_tenant_check_new(&w.node, td_identity_local(1000), TD_CLASS_ONLINE, "20%", &err),
+		0);
+	CHECK_EQ(
+		td_tenant_check_new(&w.node, td_identity_local(1000), TD_CLASS_ONLINE, "21%", &err),
+		-EDQUOT);
 	CHECK(strstr(err.msg, "quota.gpus=auto: an equal part for each of the 2 users here"));
-	CHECK_EQ(td_tenant_check_new(&w.node, 1000, TD_CLASS_BESTEFFORT, "", &err), 0);
+	CHECK_EQ(td_tenant_check_new(
+			 &w.node, td_identity_local(1000), TD_CLASS_BESTEFFORT, "", &err),
+		0);
 	/* One that is yet to come counts, too. */
-	CHECK_EQ(td_tenant_check_new(&w.node, 1002, TD_CLASS_ONLINE, "34%", &err), -EDQUOT);
+	CHECK_EQ(
+		td_tenant_check_new(&w.node, td_identity_local(1002), TD_CLASS_ONLINE, "34%", &err),
+		-EDQUOT);
 	CHECK_EQ(class_of(comes(2, 1000, TD_CLASS_ONLINE, "")), TD_CLASS_BESTEFFORT);
 }
 

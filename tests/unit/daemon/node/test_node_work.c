@@ -81,7 +81,8 @@ static void come(unsigned count, enum td_class class, enum td_class upgrade)
 
 		snprintf(hello.job, sizeof(hello.job), "job-%u", i);
 		strcpy(hello.name, "same");
-		process = td_node_hello(&node, &node, 1000 + (pid_t)i, 1000, &hello, NOW_NS);
+		process = td_node_hello(
+			&node, &node, 1000 + (pid_t)i, td_identity_local(1000), &hello, NOW_NS);
 		memset(msg.attach.gpu, 1, 16);
 		msg.attach.total_bytes = 1024 * MIB;
 		if (!process || td_node_message(&node, process, &msg, NOW_NS))
@@ -123,22 +124,24 @@ static void grows_in_proportion(
 
 static void check_class(void)
 {
-	(void)td_node_check_job(&node, 1000, "same", "class", "online", NULL);
+	(void)td_node_check_job(&node, td_identity_local(1000), "same", "class", "online", NULL);
 }
 
 static void check_class_of_everybody(void)
 {
-	(void)td_node_check_job(&node, 0, "same", "class", "online", NULL);
+	(void)td_node_check_job(&node, td_identity_local(0), "same", "class", "online", NULL);
 }
 
 static void set_weight(void)
 {
-	CHECK_EQ(td_node_set_job(&node, 1000, "same", "weight", "3", NOW_NS, NULL), 0);
+	CHECK_EQ(td_node_set_job(
+			 &node, td_identity_local(1000), "same", "weight", "3", NOW_NS, NULL),
+		0);
 }
 
 static void check_new(void)
 {
-	(void)td_tenant_check_new(&node, 1000, TD_CLASS_GUARANTEED, "10%", NULL);
+	(void)td_tenant_check_new(&node, td_identity_local(1000), TD_CLASS_GUARANTEED, "10%", NULL);
 }
 
 static void judge(void)

@@ -22,7 +22,7 @@ static void begin(void)
 
 static uint64_t add(uint32_t uid)
 {
-	const struct td_event event = {.of_process = uid != NOBODY, .uid = uid};
+	const struct td_event event = {.of_process = uid != NOBODY, .who = td_identity_local(uid)};
 
 	return td_events_add(&events, &event)->number;
 }
@@ -70,7 +70,7 @@ static void check_kept(void)
 	for (uint32_t i = 0; i < kept_count; i++) {
 		CHECK(event);
 		CHECK_EQ(event->number, kept[i].number);
-		CHECK_EQ(event->of_process ? event->uid : NOBODY, kept[i].uid);
+		CHECK_EQ(event->of_process ? event->who.uid : NOBODY, kept[i].uid);
 		event = td_events_next(&events, event);
 	}
 	CHECK(!event);
@@ -160,7 +160,7 @@ TEST(numbers_that_are_gone_lead_to_the_next_one)
 	add(1001);
 	for (unsigned i = 0; i < 2 * TD_EVENTS_KEPT; i++)
 		add(1000);
-	CHECK_EQ(td_events_get(&events, 1)->uid, 1001);
+	CHECK_EQ(td_events_get(&events, 1)->who.uid, 1001);
 	CHECK_EQ(td_events_get(&events, 2)->number, TD_EVENTS_KEPT + 3);
 	CHECK_EQ(td_events_next(&events, td_events_get(&events, 1))->number, TD_EVENTS_KEPT + 3);
 	CHECK(!td_events_next(&events, td_events_get(&events, 2 * TD_EVENTS_KEPT + 1)));

@@ -180,7 +180,8 @@ static void set_job(const char *key, const char *value)
 	if (!p)
 		return;
 	trace("job %s: %s=%s", w.jobs[p->job].name, key, value);
-	(void)td_node_set_job(&w.node, 1000, w.jobs[p->job].name, key, value, w.now_ns, NULL);
+	(void)td_node_set_job(
+		&w.node, td_identity_local(1000), w.jobs[p->job].name, key, value, w.now_ns, NULL);
 	w.stepped = false;
 }
 

@@ -648,7 +648,8 @@ static void welcome(struct line *line, const struct td_msg_hello *hello)
 	struct td_msg msg = {.type = TD_MSG_TYPE_welcome};
 
 	put(&line->down, &msg);
-	line->process = td_node_hello(&w.node, line, 1000 + line->program, 1000, hello, w.now_ns);
+	line->process = td_node_hello(
+		&w.node, line, 1000 + line->program, td_identity_local(1000), hello, w.now_ns);
 	line->down.first->msg.welcome.arrived_ns = line->process->job->arrived_ns;
 }
 

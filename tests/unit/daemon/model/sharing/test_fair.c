@@ -21,7 +21,7 @@ static void begin(void)
 static struct item *add(int i, uid_t uid)
 {
 	items[i].uid = uid;
-	td_fair_add(&fair, uid, &items[i].link);
+	td_fair_add(&fair, td_identity_local(uid), &items[i].link);
 	return &items[i];
 }
 
@@ -118,13 +118,13 @@ TEST(more_users_than_are_told_apart_are_all_served)
 	begin();
 	for (unsigned i = 0; i < 3 * TD_FAIR_USERS_MAX; i++) {
 		td_list_init(&many[i].link);
-		td_fair_add(&fair, 1000 + i, &many[i].link);
+		td_fair_add(&fair, td_identity_local(1000 + i), &many[i].link);
 	}
 	while (next(5))
 		served++;
 	CHECK_EQ(served, 3 * TD_FAIR_USERS_MAX);
 	for (unsigned i = 0; i < 3 * TD_FAIR_USERS_MAX; i++) {
-		td_fair_add(&fair, 5000 + i, &many[i].link);
+		td_fair_add(&fair, td_identity_local(5000 + i), &many[i].link);
 		CHECK(next(5) == &many[i]);
 	}
 }

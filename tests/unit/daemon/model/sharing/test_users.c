@@ -20,9 +20,9 @@ static unsigned count(void)
 TEST(a_user_has_one_row)
 {
 	td_users_init(&users);
-	td_users_get(&users, 1000, NOW)->peers = 1;
-	td_users_get(&users, 1001, NOW)->peers = 1;
-	CHECK_EQ(td_users_get(&users, 1000, NOW)->peers, 1);
+	td_users_get(&users, td_identity_local(1000), NOW)->peers = 1;
+	td_users_get(&users, td_identity_local(1001), NOW)->peers = 1;
+	CHECK_EQ(td_users_get(&users, td_identity_local(1000), NOW)->peers, 1);
 	CHECK_EQ(count(), 2);
 	td_users_deinit(&users);
 	CHECK_EQ(count(), 0);
@@ -32,7 +32,7 @@ TEST(rows_of_those_who_have_gone_do_not_pile_up)
 {
 	td_users_init(&users);
 	for (uid_t uid = 0; uid < 1000; uid++)
-		CHECK(td_users_get(&users, uid, NOW));
+		CHECK(td_users_get(&users, td_identity_local(uid), NOW));
 	CHECK_EQ(count(), 1);
 	td_users_deinit(&users);
 }
@@ -43,13 +43,13 @@ TEST(who_comes_again_has_no_new_bucket_of_complaints)
 	struct td_user *user;
 
 	td_users_init(&users);
-	user = td_users_get(&users, 1000, NOW);
+	user = td_users_get(&users, td_identity_local(1000), NOW);
 	while (td_complaints_allow(&user->complaints, NOW, &suppressed))
 		;
-	CHECK(td_users_get(&users, 1001, NOW));
-	user = td_users_get(&users, 1000, NOW);
+	CHECK(td_users_get(&users, td_identity_local(1001), NOW));
+	user = td_users_get(&users, td_identity_local(1000), NOW);
 	CHECK(!td_complaints_allow(&user->complaints, NOW, &suppressed));
-	CHECK(td_users_get(&users, 1002, NOW + 1000 * TD_NS_PER_S));
+	CHECK(td_users_get(&users, td_identity_local(1002), NOW + 1000 * TD_NS_PER_S));
 	CHECK_EQ(count(), 1);
 	td_users_deinit(&users);
 }

@@ -68,7 +68,7 @@ static void pass(const int fds[2], int fd)
 
 static void wait_until_closed(uid_t uid)
 {
-	while (td_closer_count_of(closer, uid))
+	while (td_closer_count_of(closer, td_identity_local(uid)))
 		sched_yield();
 }
 
@@ -79,7 +79,7 @@ TEST(a_connection_ends_at_once_and_is_closed_soon)
 
 	CHECK_EQ(td_closer_new(&closer), 0);
 	pair(fds);
-	td_closer_close(closer, 1000, fds[0]);
+	td_closer_close(closer, td_identity_local(1000), fds[0]);
 	CHECK_EQ(recv(fds[1], &byte, 1, MSG_DONTWAIT), 0);
 	wait_until_closed(1000);
 	CHECK_EQ(td_closer_count(closer), 0);
@@ -97,11 +97,11 @@ TEST(one_that_takes_long_delays_its_own_users_others_alone)
 	slow_begin(&slow);
 	pair(theirs), pair(also_theirs), pair(mine);
 	pass(theirs, slow.sender);
-	td_closer_close(closer, 1000, theirs[0]);
-	td_closer_close(closer, 1000, also_theirs[0]);
-	td_closer_close(closer, 1001, mine[0]);
+	td_closer_close(closer, td_identity_local(1000), theirs[0]);
+	td_closer_close(closer, td_identity_local(1000), also_theirs[0]);
+	td_closer_close(closer, td_identity_local(1001), mine[0]);
 	wait_until_closed(1001);
-	CHECK_EQ(td_closer_count_of(closer, 1000), 2);
+	CHECK_EQ(td_closer_count_of(closer, td_identity_local(1000)), 2);
 	CHECK_EQ(td_closer_count(closer), 2);
 	slow_end(&slow);
 	wait_until_closed(1000);
@@ -119,8 +119,8 @@ TEST(it_can_be_freed_while_something_takes_long)
 	slow_begin(&slow);
 	pair(fds), pair(more);
 	pass(fds, slow.sender);
-	td_closer_close(closer, 1000, fds[0]);
-	td_closer_close(closer, 1000, more[0]);
+	td_closer_close(closer, td_identity_local(1000), fds[0]);
+	td_closer_close(closer, td_identity_local(1000), more[0]);
 	td_closer_free(closer);
 	slow_end(&slow);
 	close(fds[1]), close(more[1]);

@@ -162,7 +162,7 @@ static int comes(uid_t uid)
 	ends[end_count++] = fd;
 	while (server.peer_count == before)
 		turn();
-	td_container_of(server.peers.prev, struct td_peer, of_server)->uid = uid;
+	td_container_of(server.peers.prev, struct td_peer, of_server)->who = td_identity_local(uid);
 	return fd;
 }
 

@@ -86,7 +86,7 @@ static struct td_process *comes(pid_t pid, uid_t uid, const char *name, uint64_t
 	hello.class = TD_CLASS_BESTEFFORT;
 	snprintf(hello.job, sizeof(hello.job), "job-%s", name);
 	snprintf(hello.name, sizeof(hello.name), "%s", name);
-	process = td_node_hello(&server.node, &server, pid, uid, &hello, NOW);
+	process = td_node_hello(&server.node, &server, pid, td_identity_local(uid), &hello, NOW);
 	CHECK(process);
 	memset(attach.attach.gpu, 1, 16);
 	attach.attach.total_bytes = 64 * MIB;
@@ -124,7 +124,7 @@ static void read_rows(void)
 /* The answer to the user: rows[row_count - 1] is END or ERROR. */
 static void ask(uid_t uid, struct td_msg *msg)
 {
-	tool.uid = uid;
+	tool.who = td_identity_local(uid);
 	CHECK_EQ(td_tool_request(&tool, msg, NOW + 1000), 0);
 	read_rows();
 	CHECK(row_count);
@@ -281,7 +281,7 @@ TEST(events_of_others_are_not_told_whatever_their_pid_is_here)
 	ask(THEY, &events);
 	CHECK(is_said("theirs") && !is_said("mine"));
 	events.events.follow = 1;
-	tool.uid = ME;
+	tool.who = td_identity_local(ME);
 	CHECK_EQ(td_tool_request(&tool, &events, NOW), 0);
 	read_rows();
 	comes(0, THEY, "they again", 9 * MIB);
@@ -310,7 +310,7 @@ TEST(who_follows_misses_no_event_between_two_parts_and_sees_none_twice)
 	unsigned parts = 1;
 
 	begin();
-	tool.uid = ME;
+	tool.who = td_identity_local(ME);
 	for (unsigned i = 0; i < 400; i++)
 		td_node_options_changed(&server.node, NOW, "window=1ms");
 	CHECK_EQ(td_tool_request(&tool, &msg, NOW), 0);
@@ -335,7 +335,7 @@ TEST(a_gpus_holder_is_named_to_its_own_user)
 	for (unsigned i = 0; i < 3; i++) {
 		static const uid_t users[] = {ME, THEY, ROOT};
 
-		tool.uid = users[i];
+		tool.who = td_identity_local(users[i]);
 		tool.gpus_asked_ns = NOW;
 		server.watch.sample.time_ns = NOW;
 		CHECK_EQ(td_tool_turn(&tool, NOW), NOW); /* its turn is due */
@@ -355,7 +355,7 @@ TEST(each_policy_is_listed_with_all_that_it_lacks)
 	unsigned lacks = 0;
 
 	begin();
-	tool.uid = STRANGER;
+	tool.who = td_identity_local(STRANGER);
 	CHECK_EQ(td_tool_request(&tool, &msg, NOW + 1000), 0);
 	/* NVML has been waited for. */
 	(void)td_tool_turn(&tool, NOW + 60 * 1000000000ull);
