@@ -266,6 +266,7 @@ static void find_room(struct td_node *node, struct td_act *act, struct td_client
 			td_min_u64(room_of(node, target), process->moving.reserved_bytes));
 	process->moving.closes = true;
 	enter(act, TD_MIGRATION_CLOSE, now_ns + 2 * node->options.drain_deadline_ns + CLOSE_NS);
+	td_act_enter(node, act, TD_ACTION_RUNNING, "its gate closes", now_ns);
 }
 
 /*
@@ -292,6 +293,7 @@ static void go(struct td_node *node, struct td_act *act, struct td_client *sourc
 	process->moving.goes = true;
 	tell(node, process, act, TD_MOVE_GO);
 	enter(act, TD_MIGRATION_GO, now_ns + GO_NS);
+	td_act_enter(node, act, TD_ACTION_RUNNING, "its memory moves", now_ns);
 }
 
 static void time_out(
@@ -379,7 +381,7 @@ static void prepared(struct td_node *node, struct td_act *act, struct td_process
 	}
 	act->migration.to = msg->to;
 	enter(act, TD_MIGRATION_ROOM, now_ns + ROOM_NS);
-	td_act_enter(node, act, TD_ACTION_RUNNING, NULL, now_ns);
+	td_act_enter(node, act, TD_ACTION_RUNNING, "it is prepared", now_ns);
 }
 
 /*

@@ -13,6 +13,7 @@
 #include "daemon/model/sharing/account.h"
 #include "daemon/model/node.h"
 #include "daemon/node/gpus.h"
+#include "daemon/node/stopped.h"
 #include "proto/unmovable.h"
 
 #define CLOSE_NS (5 * TD_NS_PER_S)
@@ -294,7 +295,7 @@ static void call_helper(
 		td_parking_ended(node, act->number, TD_CHECKPOINT_NO_DRIVER, now_ns);
 		return;
 	}
-	lock(process, now_ns);
+	td_stopped_is_locked(node, process, now_ns);
 	td_act_enter(node, act, TD_ACTION_RUNNING, NULL, now_ns);
 }
 

@@ -50,6 +50,11 @@ CONDITION(stopped_by_debugger)
 	return f->stop == TD_STOP_TRACED;
 }
 
+CONDITION(checkpointed)
+{
+	return f->stop == TD_STOP_LOCKED;
+}
+
 CONDITION(frozen)
 {
 	return f->stop;

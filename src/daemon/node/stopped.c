@@ -171,6 +171,16 @@ static void mark_stopped(
 		take_back(node, client_at(it));
 }
 
+void td_stopped_is_locked(struct td_node *node, struct td_process *process, uint64_t now_ns)
+{
+	struct td_list *it;
+
+	process->stop.is = TD_STOP_LOCKED;
+	process->stop.since_ns = now_ns;
+	td_list_for_each (it, &process->clients)
+		take_back(node, client_at(it));
+}
+
 static void go_on(struct td_node *node, struct td_process *process, uint64_t now_ns)
 {
 	process->stop.is = TD_STOP_NONE;

@@ -39,6 +39,8 @@ uint64_t td_stopped_step(struct td_node *node, uint64_t now_ns);
 /* Returns the state at this moment, for tools, whether another process waits or not. */
 enum td_stop td_stopped_now(const struct td_node *node, const struct td_process *process);
 
+/* The driver holds the process's calls up for a checkpoint (execute/parking.h). */
+void td_stopped_is_locked(struct td_node *node, struct td_process *process, uint64_t now_ns);
 /* Records that the process runs and does not answer. */
 void td_stopped_is_silent(struct td_node *node, struct td_process *process, uint64_t now_ns);
 
