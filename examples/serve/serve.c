@@ -2,16 +2,21 @@
  * An inference service in miniature: HTTP, one batching thread, and a small network on the GPU.
  *
  *   POST or GET /infer?x=NUMBER   {"output": ..., "batch": ...}
- *   GET /healthz                  200 when the first batch has run
+ *   GET /healthz                  200
  *   GET /metrics                  Prometheus text
  *
- * It tells tandem of its requests (tandem/tandem.h), unless it is --plain. It handles no
- * signals, so that tandem lets its GPU work end before it leaves.
+ * It tells tandem of its requests (tandem/tandem.h), unless it is --plain; without tandem it runs as
+ * well. It listens when its first batch has run. At SIGTERM it takes no new connections, answers
+ * what it has, and exits: so a second instance on the same port can take its place (tandem run
+ * --shadow).
  */
 #include <errno.h>
 #include <getopt.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -24,6 +29,7 @@
 #include "base/program.h"
 #include "base/time.h"
 #include "batcher.h"
+#include "handover.h"
 #include "include/tandem/tandem.h"
 
 #define EXIT_USAGE 2
@@ -41,7 +47,9 @@ struct serve {
 };
 
 static struct serve serve = {.name = "serve", .width = 64, .layers = 4, .batch_max = 16, .sms = 1};
-static _Atomic bool is_ready;
+static _Atomic bool listens;   /* serve.http is there */
+static _Atomic bool ends;      /* SIGTERM has come */
+static _Atomic uint32_t asked; /* requests that have no whole answer yet */
 
 /* One HTTP exchange. */
 struct exchange {
@@ -61,6 +69,9 @@ static enum MHD_Result reply(
 
 	if (!response)
 		return MHD_NO;
+	/* The next request of this client goes to the instance that takes over. */
+	if (atomic_load(&ends))
+		(void)MHD_add_response_header(response, "Connection", "close");
 	if (MHD_add_response_header(response, "Content-Type", type) == MHD_YES)
 		r = MHD_queue_response(connection, status, response);
 	MHD_destroy_response(response);
@@ -187,6 +198,7 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *connection, cons
 	(void)data;
 	if (!exchange) {
 		*state = calloc(1, sizeof(*exchange));
+		atomic_fetch_add(&asked, *state ? 1 : 0);
 		return *state ? MHD_YES : MHD_NO;
 	}
 	if (*data_bytes) {
@@ -199,9 +211,7 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *connection, cons
 	if (!strcmp(url, "/metrics"))
 		return reply_metrics(connection);
 	if (!strcmp(url, "/healthz"))
-		return reply(connection,
-			atomic_load(&is_ready) ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE,
-			"text/plain", atomic_load(&is_ready) ? "ready\n" : "starting\n");
+		return reply(connection, MHD_HTTP_OK, "text/plain", "ready\n");
 	return reply(connection, MHD_HTTP_NOT_FOUND, "text/plain",
 		"expected /infer, /healthz or /metrics\n");
 }
@@ -212,6 +222,7 @@ static void completed(void *arg, struct MHD_Connection *connection, void **state
 	(void)arg;
 	(void)connection;
 	(void)how;
+	atomic_fetch_sub(&asked, *state ? 1 : 0);
 	free(*state);
 	*state = NULL;
 }
@@ -306,30 +317,82 @@ static int parse(int argc, char **argv, struct td_err *err)
 	return 0;
 }
 
-static void ready(void)
+static void listen_here(void)
 {
-	const union MHD_DaemonInfo *info =
-		MHD_get_daemon_info(serve.http, MHD_DAEMON_INFO_BIND_PORT);
+	int fd = handover_listen((uint16_t)serve.port);
 
-	atomic_store(&is_ready, true);
-	printf("http://127.0.0.1:%u/infer\n", info ? info->port : 0);
-	fflush(stdout);
+	if (fd < 0) {
+		fprintf(stderr, "serve: cannot listen on 127.0.0.1:%llu: %s\n",
+			(unsigned long long)serve.port, strerror(-fd));
+		exit(EXIT_FAILURE);
+	}
+	serve.http = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0,
+		NULL, NULL, answer, NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_NOTIFY_COMPLETED,
+		completed, NULL, MHD_OPTION_END);
+	if (serve.http)
+		return;
+	fprintf(stderr, "serve: HTTP cannot be started: %s\n", strerror(errno));
+	exit(EXIT_FAILURE);
 }
 
-static int listen_here(void)
+/* On the batching thread, after the first batch. */
+static void ready(void)
 {
-	struct sockaddr_in address = {.sin_family = AF_INET,
-		.sin_port = htons((uint16_t)serve.port),
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	const union MHD_DaemonInfo *info;
 
-	serve.http = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME,
-		(uint16_t)serve.port, NULL, NULL, answer, NULL, MHD_OPTION_SOCK_ADDR, &address,
-		MHD_OPTION_NOTIFY_COMPLETED, completed, NULL, MHD_OPTION_END);
-	if (serve.http)
-		return 0;
-	fprintf(stderr, "serve: cannot listen on 127.0.0.1:%llu: %s\n",
-		(unsigned long long)serve.port, strerror(errno));
-	return EXIT_FAILURE;
+	listen_here();
+	atomic_store(&listens, true);
+	info = MHD_get_daemon_info(serve.http, MHD_DAEMON_INFO_BIND_PORT);
+	printf("http://127.0.0.1:%u/infer\n", info ? info->port : 0);
+	fflush(stdout);
+	tandem_ready();
+}
+
+/* Hands over to the instance that takes this one's place, if there is one, and exits. */
+static void end_service(void)
+{
+	const union MHD_DaemonInfo *info =
+		MHD_get_daemon_info(serve.http, MHD_DAEMON_INFO_LISTEN_FD);
+	int fd;
+
+	handover_turn_away(info ? info->listen_fd : -1);
+	fd = MHD_quiesce_daemon(serve.http);
+	if (fd >= 0)
+		close(fd);
+	while (atomic_load(&asked))
+		td_time_sleep_until_ns(td_time_now_ns() + TD_NS_PER_MS);
+	exit(0);
+}
+
+static sem_t told_to_end;
+
+/* A handler, and not sigwait(): tandem sees by it that the program ends its work itself. */
+static void note_end(int signal)
+{
+	(void)signal;
+	sem_post(&told_to_end);
+}
+
+static void *wait_for_end(void *arg)
+{
+	(void)arg;
+	while (sem_wait(&told_to_end))
+		;
+	atomic_store(&ends, true);
+	if (!atomic_load(&listens))
+		exit(0);
+	end_service();
+	return NULL;
+}
+
+static void heed_the_end(void)
+{
+	const struct sigaction action = {.sa_handler = note_end, .sa_flags = SA_RESTART};
+	pthread_t thread;
+
+	sem_init(&told_to_end, 0, 0);
+	if (!pthread_create(&thread, NULL, wait_for_end, NULL))
+		sigaction(SIGTERM, &action, NULL);
 }
 
 int main(int argc, char **argv)
@@ -349,8 +412,7 @@ int main(int argc, char **argv)
 	serve.batcher.request_ns = serve.request_ns;
 	serve.batcher.bandwidth = serve.bandwidth;
 	serve.batcher.sms = (unsigned)serve.sms;
-	if (listen_here())
-		return EXIT_FAILURE;
+	heed_the_end();
 	/* Without this call tandem ignores the others. */
 	if (!serve.plain &&
 		tandem_service(serve.name, serve.objective_ns, (uint32_t)serve.batch_max))

@@ -138,6 +138,23 @@ static inline uint32_t tandem_batch(uint32_t mine)
 }
 
 /*
+ * Reports that this service can answer requests. If it is a second instance, which tandem has
+ * started for another share of the SMs (tandem run --shadow), the first one gets SIGTERM now: it
+ * should take no new requests, answer those that it has, and exit. Without this call an instance
+ * counts as ready when it listens on each port on which the first one listens. Call it once, when
+ * the first batch has run and the port, opened with SO_REUSEPORT, listens.
+ */
+static inline void tandem_ready(void)
+{
+	static int looked;
+	static void *function;
+	void *found = tandem_function_("tandem_ready", &looked, &function);
+
+	if (found)
+		((void (*)(void))found)();
+}
+
+/*
  * How many layers of each kind the network of this training job has, in this order: convolution,
  * linear, activation, embedding, encoder, decoder, flatten, batch normalisation, fully connected,
  * pooling, other. Services that it may run beside are chosen by that.

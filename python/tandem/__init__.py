@@ -32,8 +32,8 @@ Without tandem around the program none of this changes anything.
 import ctypes
 import os
 
-__all__ = ["Step", "answered", "arrived", "batch", "is_here", "layers", "service", "step", "steps",
-           "torch_allocator", "trace"]
+__all__ = ["Step", "answered", "arrived", "batch", "is_here", "layers", "ready", "service", "step",
+           "steps", "torch_allocator", "trace"]
 
 
 def _find(library, name):
@@ -76,6 +76,7 @@ _service = _typed("tandem_service", ctypes.c_int, ctypes.c_char_p, ctypes.c_uint
 _arrived = _typed("tandem_arrived", ctypes.c_uint64, ctypes.c_uint32)
 _answered = _typed("tandem_answered", None, ctypes.c_uint64, ctypes.c_uint32)
 _batch = _typed("tandem_batch", ctypes.c_uint32, ctypes.c_uint32)
+_ready = _typed("tandem_ready", None)
 _layers = _typed("tandem_layers", None, ctypes.POINTER(ctypes.c_uint32))
 LAYER_KINDS = 11
 
@@ -102,6 +103,13 @@ def answered(token, requests=1):
 def batch(mine):
     """The batch to run with next: tandem's, or `mine` where it has chosen none."""
     return _batch(mine) if _batch else mine
+
+
+def ready():
+    """This service can answer requests. If it is a second instance, which takes over from a first
+    one, that one gets SIGTERM now: see tandem_ready() in tandem/tandem.h."""
+    if _ready:
+        _ready()
 
 
 def layers(counts):

@@ -13,7 +13,7 @@ static const struct {
 	const char *done; /* the word to print when it is done; NULL: print nothing */
 } verbs[] = {
 	{"evict", TD_ACTION_EVICT, "evicted"},
-	{"restart", TD_ACTION_RESTART, "restarted"},
+	{"restart", TD_ACTION_RESTART, "restarted"}, /* with a share: START_SHADOW */
 	{"migrate", TD_ACTION_MIGRATE, "moved"},
 	{"pause", TD_ACTION_PAUSE, NULL},
 	{"resume", TD_ACTION_RESUME, NULL},
@@ -74,23 +74,25 @@ int td_verb_act(int argc, char **argv)
 	struct td_msg msg = {.type = TD_MSG_TYPE_act};
 	struct sink sink = {.verb = argv[0]};
 	int at = td_cli_json_option(argc, argv, &sink.json), status;
-	bool moves = !strcmp(argv[0], "migrate");
+	bool moves = !strcmp(argv[0], "migrate"), restarts = !strcmp(argv[0], "restart");
 
 	if (at < 0)
 		return TD_EXIT_USAGE;
 	if (moves && argc != at + 2)
 		return td_cli_fail("migrate: which job, and to which GPU? See tandem ps and "
 				   "tandem gpu");
-	if (!moves && argc != at + 1)
+	if (!moves && argc != at + 1 && !(restarts && argc == at + 2))
 		return td_cli_fail("%s: which job? See tandem ps", argv[0]);
-	if (moves)
-		snprintf(msg.act.gpu, sizeof(msg.act.gpu), "%s", argv[at + 1]);
+	if (argc == at + 2)
+		snprintf(msg.act.to, sizeof(msg.act.to), "%s", argv[at + 1]);
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++) {
 		if (strcmp(verbs[i].verb, argv[0]))
 			continue;
 		msg.act.kind = (uint8_t)verbs[i].kind;
 		sink.done = verbs[i].done;
 	}
+	if (restarts && argc == at + 2)
+		msg.act.kind = TD_ACTION_START_SHADOW;
 	snprintf(msg.act.job, sizeof(msg.act.job), "%s", argv[at]);
 	if (sink.json)
 		td_json_begin(&sink.out, stdout);

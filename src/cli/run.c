@@ -181,7 +181,7 @@ struct job {
 	const char *layers; /* NULL, or layer_counts */
 	char layer_counts[TD_LAYERS_TEXT];
 	struct td_restart restart;
-	bool requeues, is_verbose;
+	bool requeues, shadows, is_verbose;
 };
 
 /*
@@ -249,6 +249,10 @@ static void help(void)
 	     "(no)\n"
 	     "  --requeue                               start it again after it was evicted, once "
 	     "the daemon admits it\n"
+	     "  --shadow                                a service whose share of the SMs may "
+	     "change: a second instance takes over\n"
+	     "                                          when it is ready, and the first one gets "
+	     "SIGTERM\n"
 	     "  --verbose                               say that it starts again also where stderr "
 	     "is no terminal\n\n"
 	     "The exit status is the command's; 125: tandem failed, 126: not executable, 127: not "
@@ -370,6 +374,7 @@ static int parse(int argc, char **argv, struct job *job)
 			break;
 		case 'g': job->gpu = optarg; break;
 		case 'q': job->requeues = true; break;
+		case 'a': job->shadows = true; break;
 		case 'v': job->is_verbose = true; break;
 		case 'h': help(); return 0;
 		default:
@@ -506,6 +511,7 @@ static int supervise(const struct job *job, char *const *argv)
 	struct td_supervise options = {.argv = argv,
 		.restart = job->restart,
 		.may_queue = job->requeues,
+		.may_shadow = job->shadows,
 		.is_verbose = job->is_verbose,
 		.job = getenv("TANDEM_JOB"),
 		.prepare = td_cli_set_mps};
@@ -541,7 +547,7 @@ int td_verb_run(int argc, char **argv)
 		return TD_EXIT_USAGE;
 	if (!r)
 		(void)td_cli_foreign_gpus(warn, NULL);
-	if (job.restart.when != TD_RESTART_NEVER || job.requeues)
+	if (job.restart.when != TD_RESTART_NEVER || job.requeues || job.shadows)
 		return supervise(&job, argv + at);
 	if (!r)
 		td_cli_set_mps();

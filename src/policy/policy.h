@@ -205,6 +205,11 @@ struct td_client_view {
 	uint32_t sm_activity_ppm; /* SM activity of this client alone, measured or profiled */
 	uint32_t sm_need_ppm;     /* mean share of the SMs that are active while its kernels run */
 	uint32_t sm_share_ppm;    /* share of the SMs that its process was started with */
+	/*
+	 * Another instance of its job answers the requests: it is a shadow that is not ready yet,
+	 * or the instance that a shadow has replaced.
+	 */
+	bool stands_by;
 	/* Figures of a service over the last window. */
 	double rate_per_s;                /* requests that arrive per second */
 	uint32_t waiting;                 /* number of requests in its queue */
@@ -292,6 +297,7 @@ struct td_action {
 	enum td_move_reason why;
 	/* For such a RESTART: the predicted speeds, of that alone. from_ppm 0: it waits now. */
 	uint32_t from_ppm, to_ppm;
+	uint32_t sm_share_ppm; /* for START_SHADOW: the share of the second instance */
 };
 
 #define TD_ACTION_MAX TD_CLIENT_MAX /* enough for every policy */

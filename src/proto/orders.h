@@ -35,7 +35,12 @@
  * STOP     The job ends. If `requeue` is set and the supervisor said can_requeue, it queues the job
  *          again; else it exits as its child did.
  * RESTART  The job ends, and the supervisor starts it again at once. It keeps running itself.
- * SHADOW   The supervisor starts a second instance of the job beside the first one.
+ * SHADOW   The supervisor starts a second instance of the job, the shadow, beside the first one.
+ *          Its share of the SMs is sm_share_ppm. As soon as it is ready, SUPERVISE names it as the
+ *          child, and the first one gets SIGTERM. DONE is answered when that one has ended. If the
+ *          shadow ends before, is not ready after leave_ns, or another order comes, then the shadow
+ *          is ended, the first one goes on untouched, and REFUSED is answered. kill_ns is the time
+ *          between SIGTERM and SIGKILL. The epoch stays.
  *
  * Death, at any point:
  *   The daemon dies. The supervisor carries its order out to the end all the same, and connects

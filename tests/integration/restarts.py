@@ -72,7 +72,7 @@ class Daemon:
         if kind == SUPERVISE:
             length, = struct.unpack("<H", body[:2])
             self.connections[pid] = connection
-            said.append((SUPERVISE, *struct.unpack("<IIIQ", body[2 + length:])))
+            said.append((SUPERVISE, *struct.unpack("<IIIQ", body[2 + length:22 + length])))
         if kind == ORDERED:
             said.append((ORDERED, *struct.unpack("<QB", body[:9])))
             return

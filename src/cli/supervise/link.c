@@ -57,12 +57,15 @@ void td_link_send(struct td_link *link, const struct td_msg *msg)
 		retry_later(link, td_time_now_ns());
 }
 
-void td_link_say(struct td_link *link, uint32_t pid, uint32_t epoch, uint64_t ordered)
+void td_link_say(
+	struct td_link *link, uint32_t pid, uint32_t epoch, uint64_t ordered, uint32_t instance)
 {
 	struct td_msg_supervise *said = &link->said.supervise;
 
-	if (said->pid == pid && said->epoch == epoch && said->ordered == ordered)
+	if (said->pid == pid && said->epoch == epoch && said->ordered == ordered &&
+		said->instance == instance)
 		return;
+	said->instance = instance;
 	said->pid = pid;
 	said->epoch = epoch;
 	said->ordered = ordered;

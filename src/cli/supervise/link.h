@@ -37,8 +37,12 @@ void td_link_init(struct td_link *link, const char *path, const char *job, uint3
  */
 void td_link_deinit(struct td_link *link);
 
-/* Tells the daemon the pid of the program (0: none runs) and how often it was started. */
-void td_link_say(struct td_link *link, uint32_t pid, uint32_t epoch, uint64_t ordered);
+/*
+ * Tells the daemon the pid of the program (0: none runs), how often it was started, and its
+ * instance.
+ */
+void td_link_say(
+	struct td_link *link, uint32_t pid, uint32_t epoch, uint64_t ordered, uint32_t instance);
 /* Sends an answer to an order; the daemon that gave the order may be gone. */
 void td_link_send(struct td_link *link, const struct td_msg *msg);
 /* Connects and registers, if that is due. */

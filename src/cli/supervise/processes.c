@@ -11,6 +11,9 @@
 #include "base/cleanup.h"
 #include "cli/supervise/processes.h"
 
+/* A program with more processes than this is signalled in part. */
+#define BELOW_MAX 1024
+
 struct process {
 	pid_t pid, parent;
 };
@@ -115,21 +118,26 @@ static int compare(const void *a, const void *b)
 }
 
 /*
- * Returns whether the process descends from this one. `all` is sorted by pid. Parents change while
+ * Returns whether the process descends from `root`. `all` is sorted by pid. Parents change while
  * the list is read, so the chain of parents may end early.
  */
-static bool is_descendant(const struct process *all, int count, const struct process *one)
+static bool is_descendant(
+	const struct process *all, int count, const struct process *one, pid_t root)
 {
-	pid_t self = getpid();
-
 	for (int depth = 0; one && depth < count; depth++) {
 		struct process parent = {.pid = one->parent};
 
-		if (one->parent == self)
+		if (one->parent == root)
 			return true;
 		one = bsearch(&parent, all, (size_t)count, sizeof(*all), compare);
 	}
 	return false;
+}
+
+static void send(pid_t pid, int signal)
+{
+	if (signal && !kill(pid, signal) && signal == SIGTERM)
+		kill(pid, SIGCONT);
 }
 
 int td_processes_signal(int signal, const pid_t *except, unsigned except_count)
@@ -145,11 +153,34 @@ int td_processes_signal(int signal, const pid_t *except, unsigned except_count)
 
 		for (unsigned j = 0; j < except_count; j++)
 			is_excepted |= all[i].pid == except[j];
-		if (is_excepted || !is_descendant(all, count, all + i) || !has_job(all[i].pid))
+		if (is_excepted || !is_descendant(all, count, all + i, getpid()) ||
+			!has_job(all[i].pid))
 			continue;
 		found++;
-		if (signal && !kill(all[i].pid, signal) && signal == SIGTERM)
-			kill(all[i].pid, SIGCONT);
+		send(all[i].pid, signal);
 	}
 	return found;
+}
+
+unsigned td_processes_below(pid_t root, pid_t *ret, unsigned max)
+{
+	td_auto_free struct process *all = NULL;
+	int count = list(&all);
+	unsigned found = 0;
+
+	if (count > 0)
+		qsort(all, (size_t)count, sizeof(*all), compare);
+	for (int i = 0; i < count && found < max; i++)
+		if (all[i].pid == root || is_descendant(all, count, all + i, root))
+			ret[found++] = all[i].pid;
+	return found;
+}
+
+void td_processes_signal_below(pid_t root, int signal)
+{
+	pid_t below[BELOW_MAX];
+	unsigned count = td_processes_below(root, below, BELOW_MAX);
+
+	for (unsigned i = 0; i < count; i++)
+		send(below[i], signal);
 }

@@ -18,3 +18,11 @@ bool td_process_is_stopped(pid_t pid);
  * has ended are found.
  */
 int td_processes_signal(int signal, const pid_t *except, unsigned except_count);
+
+/*
+ * Sends the signal to the process `root`, a child of this one, and to its living descendants. Those
+ * whose parent has ended are not found. SIGTERM is followed by SIGCONT.
+ */
+void td_processes_signal_below(pid_t root, int signal);
+/* Lists `root` and its living descendants. Returns their number, at most `max`. */
+unsigned td_processes_below(pid_t root, pid_t *ret, unsigned max);

@@ -23,11 +23,16 @@
 #include "cli/supervise/child.h"
 #include "cli/supervise/life.h"
 #include "cli/supervise/link.h"
+#include "cli/supervise/listens.h"
 #include "cli/supervise/orders.h"
 #include "cli/supervise/processes.h"
+#include "cli/supervise/shadow.h"
 #include "cli/supervise/signals.h"
+#include "proto/words.h"
 
 #define EXIT_OWN 125
+/* How often to look where a shadow listens. */
+#define LISTENS_NS (20 * TD_NS_PER_MS)
 
 struct supervisor {
 	const struct td_supervise *options;
@@ -36,6 +41,17 @@ struct supervisor {
 	struct td_child child;
 	struct td_life life;
 	struct td_orders orders;
+	struct td_shadow shadow;
+	/*
+	 * The other process of shadow.h: the shadow while it starts or is given up, or the first
+	 * instance while it ends.
+	 */
+	struct td_child other;
+	uint32_t instances;    /* how many instances were started so far */
+	uint32_t sm_share_ppm; /* what the last instance was started with by an order; 0: none */
+	uint32_t wanted_ppm;   /* the share in the order for the shadow */
+	bool says_ready;       /* the program calls tandem_ready() */
+	uint64_t look_ns;      /* when to look where the shadow listens */
 	struct td_link link;
 	bool does_talk;
 	bool was_queued; /* the user was told that the job is queued */
@@ -110,11 +126,20 @@ static void signal_all(struct supervisor *s, int signal)
 	(void)count_others(s, signal);
 }
 
+static int start_instance(struct supervisor *s, struct td_child *child, uint32_t sm_share_ppm)
+{
+	const struct td_start how = {.restarts = s->life.starts - 1,
+		.instance = s->options->may_shadow ? ++s->instances : 0,
+		.sm_share_ppm = sm_share_ppm,
+		.prepare = s->options->prepare};
+
+	return td_child_start(child, s->options->argv, &how, &s->inherited);
+}
+
 static void start(struct supervisor *s)
 {
 	struct td_life_input input = {.event = TD_LIFE_UNSTARTED, .end = {false, EXIT_OWN}};
-	int r = td_child_start(&s->child, s->options->argv, s->life.starts - 1, &s->inherited,
-		s->options->prepare);
+	int r = start_instance(s, &s->child, s->sm_share_ppm);
 
 	if (!r) {
 		td_witness_program(&s->signals.witness, s->child.pid);
@@ -137,6 +162,108 @@ static void carry_out(struct supervisor *s, enum td_life_action action)
 	}
 }
 
+/* -- the second instance -- */
+
+static void feed_shadow(struct supervisor *s, const struct td_shadow_input *input);
+static void report(struct supervisor *s);
+
+static void start_shadow(struct supervisor *s)
+{
+	struct td_shadow_input input = {.event = TD_SHADOW_ENDED};
+	int r = start_instance(s, &s->other, s->wanted_ppm);
+
+	s->look_ns = td_time_now_ns() + LISTENS_NS;
+	if (!r)
+		return;
+	input.reason = strerror(-r);
+	feed_shadow(s, &input);
+}
+
+/* The shadow becomes the child. Afterwards `other` is the first instance. */
+static void exchange(struct supervisor *s)
+{
+	struct td_child first = s->child;
+
+	s->child = s->other;
+	s->other = first;
+	s->sm_share_ppm = s->wanted_ppm;
+	td_witness_program(&s->signals.witness, s->child.pid);
+}
+
+static void carry_out_shadow(struct supervisor *s, enum td_shadow_action action)
+{
+	switch (action) {
+	case TD_SHADOW_START: start_shadow(s); break;
+	case TD_SHADOW_HAND_OVER:
+		exchange(s);
+		/* The daemon hears of the exchange before the first instance is gone. */
+		report(s);
+		td_processes_signal_below(s->other.pid, SIGTERM);
+		break;
+	case TD_SHADOW_TAKE_OVER:
+		exchange(s);
+		td_child_forget(&s->other);
+		break;
+	case TD_SHADOW_TERMINATE: td_processes_signal_below(s->other.pid, SIGTERM); break;
+	case TD_SHADOW_KILL: td_processes_signal_below(s->other.pid, SIGKILL); break;
+	case TD_SHADOW_NOTHING:
+	case TD_SHADOW_ACTION_N: break;
+	}
+}
+
+/* Reports whether the shadow can answer requests, as it says or as its listening shows. */
+static void look_whether_ready(struct supervisor *s)
+{
+	const struct td_shadow_input ready = {.event = TD_SHADOW_READY};
+	bool is_ready;
+
+	s->says_ready |= td_child_is_ready(&s->child);
+	if (s->shadow.state != TD_SHADOW_STARTING)
+		return;
+	is_ready = td_child_is_ready(&s->other);
+	s->says_ready |= is_ready;
+	if (!is_ready && !s->says_ready && td_time_now_ns() >= s->look_ns) {
+		is_ready = td_listens_as(s->child.pid, s->other.pid);
+		s->look_ns = td_time_now_ns() + LISTENS_NS;
+	}
+	if (is_ready)
+		feed_shadow(s, &ready);
+}
+
+static void cancel_shadow(struct supervisor *s, const char *why)
+{
+	const struct td_shadow_input input = {.event = TD_SHADOW_CANCELLED, .reason = why};
+
+	/* The caller feeds `life` next. Before that, an order for it would count as carried out. */
+	carry_out_shadow(s, td_shadow_step(&s->shadow, &input, td_time_now_ns()));
+}
+
+static void end_other(struct supervisor *s, const siginfo_t *info)
+{
+	const struct td_life_end end = {info->si_code != CLD_EXITED, info->si_status};
+	struct td_shadow_input input = {.event = TD_SHADOW_ENDED};
+	char how[64];
+
+	td_child_forget(&s->other);
+	input.reason = describe(how, sizeof(how), &end);
+	feed_shadow(s, &input);
+}
+
+/*
+ * Returns whether the shadow takes the place of the first instance, which has ended by itself. It
+ * does not if the job is to end.
+ */
+static bool is_inherited(struct supervisor *s)
+{
+	const struct td_shadow_input input = {.event = TD_SHADOW_FIRST_ENDED};
+	bool is_heir = s->shadow.state == TD_SHADOW_STARTING && s->life.state == TD_LIFE_RUNNING &&
+		       !s->life.is_interrupted;
+
+	if (is_heir)
+		feed_shadow(s, &input);
+	return is_heir;
+}
+
 /* Reports CLEARED when no process of the job is left, or if its processes cannot be listed. */
 static void look_whether_cleared(struct supervisor *s)
 {
@@ -150,9 +277,16 @@ static void report(struct supervisor *s)
 {
 	struct td_msg msg;
 
-	td_link_say(&s->link, (uint32_t)s->child.pid, s->life.starts, s->orders.number);
-	if (td_orders_end(&s->orders, &s->life, &msg))
+	td_link_say(&s->link, (uint32_t)s->child.pid, s->life.starts, s->orders.number,
+		s->child.instance);
+	if (td_orders_end(&s->orders, &s->life, &s->shadow, &msg))
 		td_link_send(&s->link, &msg);
+}
+
+static void feed_shadow(struct supervisor *s, const struct td_shadow_input *input)
+{
+	carry_out_shadow(s, td_shadow_step(&s->shadow, input, td_time_now_ns()));
+	report(s);
 }
 
 static void feed(struct supervisor *s, const struct td_life_input *input)
@@ -167,6 +301,16 @@ static void feed(struct supervisor *s, const struct td_life_input *input)
 
 /* -- events -- */
 
+static void order_shadow(
+	struct supervisor *s, const struct td_msg_order *msg, const struct td_life_input *order)
+{
+	const struct td_shadow_input input = {
+		.event = TD_SHADOW_ORDERED, .ready_ns = order->leave_ns, .kill_ns = order->kill_ns};
+
+	s->wanted_ppm = msg->sm_share_ppm <= TD_PPM ? msg->sm_share_ppm : 0;
+	feed_shadow(s, &input);
+}
+
 static void hear_daemon(struct supervisor *s)
 {
 	struct td_msg msg, answers[TD_ORDERS_ANSWERS];
@@ -174,13 +318,17 @@ static void hear_daemon(struct supervisor *s)
 	unsigned count;
 
 	while (td_link_recv(&s->link, &msg, td_time_now_ns())) {
-		bool is_for_life =
-			td_orders_take(&s->orders, &msg.order, &s->life, &input, answers, &count);
+		enum td_orders_for who = td_orders_take(
+			&s->orders, &msg.order, &s->life, &s->shadow, &input, answers, &count);
 
 		for (unsigned i = 0; i < count; i++)
 			td_link_send(&s->link, answers + i);
-		if (is_for_life)
+		if (who == TD_ORDERS_SHADOW)
+			order_shadow(s, &msg.order, &input);
+		if (who == TD_ORDERS_LIFE) {
+			cancel_shadow(s, "the job is to end or to start again");
 			feed(s, &input);
+		}
 	}
 }
 
@@ -206,7 +354,9 @@ static void end_program(struct supervisor *s, const siginfo_t *info)
 	struct td_life_input input = {.event = is_executed ? TD_LIFE_ENDED : TD_LIFE_UNSTARTED,
 		.end = {info->si_code != CLD_EXITED, info->si_status}};
 
-	s->child.pid = 0;
+	if (is_executed && is_inherited(s))
+		return;
+	td_child_forget(&s->child);
 	/* An order that came before the program's end is the reason for that end. */
 	hear_daemon(s);
 	feed(s, &input);
@@ -228,6 +378,8 @@ static void change_child(struct supervisor *s, const siginfo_t *info)
 
 	if (info->si_pid == s->child.pid && has_ended)
 		end_program(s, info);
+	else if (info->si_pid == s->other.pid && has_ended)
+		end_other(s, info);
 	else if (info->si_pid == s->child.pid && info->si_code == CLD_STOPPED &&
 		 s->life.state != TD_LIFE_STOPPING)
 		td_signals_stop(&s->signals, info->si_status, s->child.pid);
@@ -253,6 +405,7 @@ static void hear_signals(struct supervisor *s)
 
 	td_signals_take(&s->signals, s->child.pid, td_time_now_ns(), &news);
 	if (news.ending) {
+		cancel_shadow(s, "the job is to end");
 		input.end.code = news.ending;
 		feed(s, &input);
 	}
@@ -279,9 +432,13 @@ static int until_ms(uint64_t wake_ns)
 static void wait_for_events(struct supervisor *s)
 {
 	struct pollfd fds[] = {{s->signals.fd, POLLIN, 0}, {s->child.started_fd, POLLIN, 0},
-		{s->link.fd, POLLIN, 0}, {s->link.ask_fd, POLLIN, 0}};
+		{s->link.fd, POLLIN, 0}, {s->link.ask_fd, POLLIN, 0},
+		{s->child.ready_fd, POLLIN, 0}, {s->other.ready_fd, POLLIN, 0}};
 	uint64_t wake_ns = td_min_u64(s->life.wake_ns, td_relay_wake_ns(&s->signals.relay));
 
+	wake_ns = td_min_u64(wake_ns, s->shadow.wake_ns);
+	if (s->shadow.state == TD_SHADOW_STARTING && !s->says_ready)
+		wake_ns = td_min_u64(wake_ns, s->look_ns);
 	wake_ns = td_min_u64(wake_ns, td_link_wake_ns(&s->link));
 	(void)poll(fds, sizeof(fds) / sizeof(*fds), until_ms(wake_ns));
 	if (fds[1].revents)
@@ -291,24 +448,31 @@ static void wait_for_events(struct supervisor *s)
 static void turn(struct supervisor *s)
 {
 	const struct td_life_input later = {.event = TD_LIFE_TIME};
+	const struct td_shadow_input shadow_later = {.event = TD_SHADOW_TIME};
 
 	td_link_tick(&s->link, td_time_now_ns());
 	wait_for_events(s);
 	hear_signals(s);
 	hear_daemon(s);
 	hear_admission(s);
+	look_whether_ready(s);
 	if (td_time_now_ns() >= s->life.wake_ns)
 		feed(s, &later);
+	if (td_time_now_ns() >= s->shadow.wake_ns)
+		feed_shadow(s, &shadow_later);
 	look_whether_cleared(s);
 }
 
 static int open_all(struct supervisor *s)
 {
 	const struct td_supervise *options = s->options;
-	uint32_t can = TD_SUPERVISOR_RESTARTS | (options->may_queue ? TD_SUPERVISOR_REQUEUES : 0);
+	uint32_t can = TD_SUPERVISOR_RESTARTS | (options->may_queue ? TD_SUPERVISOR_REQUEUES : 0) |
+		       (options->may_shadow ? TD_SUPERVISOR_SHADOWS : 0);
 	int r;
 
-	s->child.started_fd = -1;
+	s->orders.may_shadow = options->may_shadow;
+	s->child.started_fd = s->other.started_fd = -1;
+	s->child.ready_fd = s->other.ready_fd = -1;
 	td_link_init(&s->link, options->socket_path, options->job, can);
 	td_inherited_take(&s->inherited);
 	/*
@@ -323,8 +487,9 @@ static int open_all(struct supervisor *s)
 
 int td_supervise(const struct td_supervise *options)
 {
-	struct supervisor s = {
-		.options = options, .does_talk = options->is_verbose || isatty(STDERR_FILENO)};
+	struct supervisor s = {.options = options,
+		.shadow = TD_SHADOW_INIT,
+		.does_talk = options->is_verbose || isatty(STDERR_FILENO)};
 	int r = open_all(&s);
 
 	if (r) {

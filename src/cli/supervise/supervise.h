@@ -1,4 +1,4 @@
-/* Runs `tandem run` as the parent of its program: --restart and --requeue. */
+/* Runs `tandem run` as the parent of its program: --restart, --requeue and --shadow. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,6 +12,7 @@ struct td_supervise {
 	void (*prepare)(void);
 	struct td_restart restart;
 	bool may_queue;            /* --requeue */
+	bool may_shadow;           /* --shadow */
 	bool is_verbose;           /* print messages even if stderr is not a terminal */
 	const char *socket_path;   /* the path of the daemon's socket; "": there is no daemon */
 	const char *job;           /* the value of TANDEM_JOB */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/parse.h"
 #include "daemon/execute/parking.h"
 #include "daemon/model/job.h"
 #include "daemon/model/node.h"
@@ -277,11 +278,12 @@ static struct td_act *note(struct td_node *node, enum td_action_kind kind,
 
 /*
  * Joins the act of this kind that is under way, or makes one. process is one of the job's. `to`
- * says where a job shall move, else NULL. Returns NULL if memory is short.
+ * says where a job shall move, else NULL. sm_share_ppm is for START_SHADOW. Returns NULL if memory
+ * is short.
  */
 static struct td_act *ask_at(struct td_node *node, enum td_action_kind kind, uint32_t id,
-	const struct td_process *process, const struct td_migration *to, bool by_hand,
-	uint64_t now_ns)
+	const struct td_process *process, const struct td_migration *to, uint32_t sm_share_ppm,
+	bool by_hand, uint64_t now_ns)
 {
 	struct td_act *act = find(node, kind, id);
 
@@ -295,6 +297,7 @@ static struct td_act *ask_at(struct td_node *node, enum td_action_kind kind, uin
 	act->by_hand = by_hand;
 	if (to)
 		act->migration = *to;
+	act->sm_share_ppm = sm_share_ppm;
 	begin(node, act, now_ns);
 	return act;
 }
@@ -302,7 +305,7 @@ static struct td_act *ask_at(struct td_node *node, enum td_action_kind kind, uin
 static struct td_act *ask(struct td_node *node, enum td_action_kind kind, uint32_t id,
 	const struct td_process *process, bool by_hand, uint64_t now_ns)
 {
-	return ask_at(node, kind, id, process, NULL, by_hand, now_ns);
+	return ask_at(node, kind, id, process, NULL, 0, by_hand, now_ns);
 }
 
 static bool may_change(struct td_identity who, const struct td_process *process)
@@ -332,10 +335,10 @@ static int check_order(const struct td_node *node, struct td_identity who, const
 	struct td_list *it;
 
 	if (kind != TD_ACTION_EVICT && kind != TD_ACTION_RESTART && kind != TD_ACTION_PAUSE &&
-		kind != TD_ACTION_RESUME && !is_of_program(kind))
+		kind != TD_ACTION_RESUME && kind != TD_ACTION_START_SHADOW && !is_of_program(kind))
 		return td_err_set(err, -EINVAL,
 			"action %u cannot be asked for by hand: expected evict, restart, migrate, "
-			"pause, resume, checkpoint or restore",
+			"pause, resume, checkpoint, restore or start-shadow",
 			(unsigned)kind);
 	td_list_for_each (it, &node->jobs)
 		count += named(td_container_of(it, struct td_job, of_node), who, name) != NULL;
@@ -372,7 +375,7 @@ static int order_each(struct td_node *node, struct td_identity who, const struct
 				"\"%.64s\" means more than %u programs: name one by its pid", name,
 				TD_ACTS_MAX);
 		act = ask_at(node, kind, is_of_process(kind) ? process->id : client->id, process,
-			to, true, now_ns);
+			to, 0, true, now_ns);
 		if (!act)
 			return td_err_set(err, -ENOMEM, "the daemon is out of memory");
 		ret_acts[(*ret_count)++] = act;
@@ -398,13 +401,16 @@ static int order_programs(struct td_node *node, struct td_identity who, const ch
 }
 
 int td_actions_order(struct td_node *node, struct td_identity who, const char *name,
-	enum td_action_kind kind, const char *gpu, uint64_t now_ns, struct td_act **ret_acts,
+	enum td_action_kind kind, const char *to, uint64_t now_ns, struct td_act **ret_acts,
 	uint32_t *ret_count, struct td_err *err)
 {
 	bool pauses = kind == TD_ACTION_PAUSE || kind == TD_ACTION_RESUME;
 	int r = check_order(node, who, name, kind, err);
+	uint32_t sm_share_ppm = 0;
 	struct td_list *it;
 
+	if (!r && kind == TD_ACTION_START_SHADOW)
+		r = td_parse_duty(to, &sm_share_ppm, err);
 	if (!r && pauses)
 		r = td_node_set_job(node, who, name, "paused",
 			kind == TD_ACTION_PAUSE ? "on" : "off", now_ns, err);
@@ -412,7 +418,7 @@ int td_actions_order(struct td_node *node, struct td_identity who, const char *n
 		return r;
 	*ret_count = 0;
 	if (is_of_program(kind))
-		return order_programs(node, who, name, kind, gpu, now_ns, ret_acts, ret_count, err);
+		return order_programs(node, who, name, kind, to, now_ns, ret_acts, ret_count, err);
 	td_list_for_each (it, &node->jobs) {
 		const struct td_job *job = td_container_of(it, struct td_job, of_node);
 		const struct td_process *process = named(job, who, name);
@@ -421,7 +427,8 @@ int td_actions_order(struct td_node *node, struct td_identity who, const char *n
 		if (!process)
 			continue;
 		act = pauses ? note(node, kind, process, now_ns)
-			     : ask(node, kind, job->group, process, true, now_ns);
+			     : ask_at(node, kind, job->group, process, NULL, sm_share_ppm, true,
+				       now_ns);
 		if (!act)
 			return td_err_set(err, -ENOMEM, "the daemon is out of memory");
 		ret_acts[(*ret_count)++] = act;
@@ -451,7 +458,7 @@ static void plan_one(struct td_node *node, const struct td_action *action, uint6
 	}
 	act = ask_at(node, action->kind,
 		is_of_client(action->kind) ? client->id : client->process->job->group,
-		client->process, &to, false, now_ns);
+		client->process, &to, action->sm_share_ppm, false, now_ns);
 	if (act)
 		act->is_named = true;
 }

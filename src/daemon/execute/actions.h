@@ -60,7 +60,8 @@ struct td_act {
 	uint64_t since_ns, changed_ns;
 	struct td_ending ending;
 	struct td_migration migration;
-	char reason[192]; /* why it was refused or is late; empty if there is no reason */
+	uint32_t sm_share_ppm; /* START_SHADOW: the share of the second instance */
+	char reason[192];      /* why it was refused or is late; empty if there is no reason */
 };
 
 static inline bool td_act_has_ended(const struct td_act *act)
@@ -77,13 +78,13 @@ void td_act_enter(struct td_node *node, struct td_act *act, enum td_action_state
 	const char *reason, uint64_t now_ns);
 
 /*
- * A user asks for EVICT, RESTART, MIGRATE (to `gpu`), PAUSE or RESUME of all of his jobs of that
- * name; root may ask for everybody's. Returns 0 and the acts; ret_acts has room for TD_ACTS_MAX.
- * The pointers are valid until the next step, and some acts may have ended already. Returns
- * -ENOENT, -E2BIG, -EINVAL or -ENOMEM with a sentence in err.
+ * A user asks for EVICT, RESTART, MIGRATE (`to` a GPU), PAUSE, RESUME or START_SHADOW (`to` a share
+ * of the SMs) of all of his jobs of that name; root may ask for everybody's. Returns 0 and the
+ * acts; ret_acts has room for TD_ACTS_MAX. The pointers are valid until the next step, and some
+ * acts may have ended already. Returns -ENOENT, -E2BIG, -EINVAL or -ENOMEM with a sentence in err.
  */
 int td_actions_order(struct td_node *node, struct td_identity who, const char *job,
-	enum td_action_kind kind, const char *gpu, uint64_t now_ns, struct td_act **ret_acts,
+	enum td_action_kind kind, const char *to, uint64_t now_ns, struct td_act **ret_acts,
 	uint32_t *ret_count, struct td_err *err);
 
 /* Evicts the process's job if it is of the class besteffort. */

@@ -39,7 +39,7 @@ static const struct {
 	[TD_ACTION_RESTART] = {TD_SUPERVISOR_RESTARTS,
 		"nobody can start it again: start it with tandem run --restart or --requeue"},
 	[TD_ACTION_START_SHADOW] = {TD_SUPERVISOR_SHADOWS,
-		"nobody can start a second instance of it"},
+		"nobody can start a second instance of it: start it with tandem run --shadow"},
 };
 
 static uint64_t left(uint64_t until_ns, uint64_t now_ns)
@@ -243,7 +243,12 @@ static void send_order(struct td_node *node, struct td_act *act, uint64_t now_ns
 	 */
 	msg.order.leave_ns = e->hurried ? 0 : left(e->kill_ns, now_ns);
 	msg.order.kill_ns = e->kill_ns - e->term_ns;
+	if (act->kind == TD_ACTION_START_SHADOW) {
+		msg.order.leave_ns = SHADOW_NS;
+		msg.order.kill_ns = node->options.evict_deadline_ns;
+	}
 	msg.order.requeue = act->kind == TD_ACTION_EVICT;
+	msg.order.sm_share_ppm = act->sm_share_ppm;
 	(void)reason_of(node, act, msg.order.reason, sizeof(msg.order.reason));
 	node->io.send(e->supervisor->peer, &msg);
 }
@@ -433,7 +438,7 @@ void td_ending_begin(struct td_node *node, struct td_act *act, uint64_t now_ns)
 		return;
 	set_deadlines(e, node->options.evict_deadline_ns, now_ns);
 	if (act->kind == TD_ACTION_START_SHADOW)
-		e->end_ns = now_ns + SHADOW_NS;
+		e->end_ns = now_ns + SHADOW_NS + 2 * node->options.evict_deadline_ns + GONE_NS;
 	td_act_enter(node, act, TD_ACTION_ASKED, goal_of(node, act, goal, sizeof(goal)), now_ns);
 	if (supervisor) {
 		td_pairing_bind(supervisor, &act->migration.bound);

@@ -184,6 +184,8 @@ void td_show_view(struct td_node *node, struct td_view *view, uint64_t now_ns)
 			.gpu = client->gpu,
 			.group = process->job->group,
 			.has = td_abilities_of(node, client),
+			.stands_by = process->job->instance && process->instance &&
+				     process->instance != process->job->instance,
 			.class = process->job->settings.class,
 			.weight = process->job->settings.weight,
 			.phase = process->phase,

@@ -70,6 +70,8 @@ struct td_job {
 	uint32_t group, processes;
 	uint32_t supervised; /* TD_SUPERVISOR_*: what its supervisor can do (supervisors.c) */
 	uint32_t restarts;   /* how often its supervisor has started its command again */
+	/* the instance that answers requests, by its supervisor; 0: it has no instances */
+	uint32_t instance;
 	struct td_identity who;
 	char name[64]; /* the job's id; empty: a job of a single process */
 	/*

@@ -447,7 +447,8 @@ struct td_process {
 	struct td_service *service;
 	struct td_shares shares;
 	struct td_host_part host;
-	uint32_t can; /* TD_CAN_* */
+	uint32_t can;      /* TD_CAN_* */
+	uint32_t instance; /* TANDEM_INSTANCE of a supervised program; 0: none */
 	struct td_moving moving;
 	struct td_parking parking;
 	uint64_t unmovable;    /* TD_UNMOVABLE bits: why it cannot move, as it reports */

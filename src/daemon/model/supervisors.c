@@ -10,6 +10,7 @@
 #include "base/parse.h"
 #include "daemon/model/job.h"
 #include "daemon/model/node.h"
+#include "daemon/model/services/service.h"
 #include "proto/orders.h"
 
 static struct td_supervisor *supervisor_at(struct td_list *it)
@@ -22,10 +23,31 @@ static uint32_t restarts(const struct td_supervisor *supervisor)
 	return supervisor->epoch ? supervisor->epoch - 1 : 0;
 }
 
+/* The services of instance `now` go on with the figures of those of instance `before`. */
+static void hand_figures_over(struct td_job *job, uint32_t before, uint32_t now)
+{
+	struct td_list *i, *j;
+
+	td_list_for_each (i, &job->members) {
+		struct td_process *to = td_container_of(i, struct td_process, of_job);
+
+		td_list_for_each (j, &job->members) {
+			struct td_process *from = td_container_of(j, struct td_process, of_job);
+
+			if (to->instance == now && from->instance == before)
+				td_service_follow(to->service, from->service);
+		}
+	}
+}
+
 void td_supervisors_judge(const struct td_node *node, struct td_job *job)
 {
 	struct td_supervisor *s = td_supervisors_find(node, job);
+	uint32_t instance = s ? s->instance : 0;
 
+	if (job->instance && instance && job->instance != instance)
+		hand_figures_over(job, job->instance, instance);
+	job->instance = instance;
 	job->supervised = s ? s->can : 0;
 	job->restarts = s ? restarts(s) : 0;
 	if (s && !*s->name && !td_list_empty(&job->members))
@@ -96,6 +118,7 @@ int td_supervisors_say(struct td_node *node, struct td_supervisor **supervisor, 
 	s->child = msg->pid;
 	s->epoch = msg->epoch;
 	s->can = msg->can & TD_SUPERVISOR_ALL;
+	s->instance = msg->instance;
 	judge_jobs(node, s);
 	if (starts_again)
 		note_restart(node, s, now_ns);

@@ -36,6 +36,7 @@ struct td_supervisor {
 	uint32_t epoch; /* how often it has started the command */
 	uint32_t can;   /* TD_SUPERVISOR_* */
 	struct td_bound bound;
+	uint32_t instance; /* the TANDEM_INSTANCE of the child; 0: it has no instances */
 };
 
 /*
@@ -62,8 +63,9 @@ struct td_supervisor *td_supervisors_at(
 	const struct td_node *node, struct td_identity who, const char *job, pid_t pid);
 
 /*
- * Updates td_job.supervised and td_job.restarts: what the job's supervisor can do, and how often it
- * has started its command again. Called when the job gets a new process.
+ * Updates td_job.supervised, .restarts and .instance: what the job's supervisor can do, how often
+ * it has started its command again, and which instance of it answers requests. Called when the job
+ * gets a new process. The figures of a service go on where another instance has taken over.
  */
 void td_supervisors_judge(const struct td_node *node, struct td_job *job);
 

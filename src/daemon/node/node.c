@@ -171,6 +171,7 @@ struct td_process *td_node_hello(struct td_node *node, void *peer, pid_t pid,
 	snprintf(process->name, sizeof(process->name), "%.63s", hello->name);
 	(void)td_printable(process->name); /* the name is shown on other users' terminals */
 	process->can = hello->can;
+	process->instance = hello->instance;
 	process->backend = hello->backend < TD_BACKEND_N ? hello->backend : TD_BACKEND_PLAIN;
 	process->started_ns = process->phase_since_ns = process->wants_since_ns =
 		process->idle_since_ns = now_ns;

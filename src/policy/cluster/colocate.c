@@ -34,6 +34,8 @@ void td_colocate_look(
 	for (uint32_t c = 0; c < view->client_count; c++) {
 		struct td_colocation *here = &colocations[view->clients[c].gpu];
 
+		if (view->clients[c].stands_by)
+			continue;
 		if (view->clients[c].class != TD_CLASS_BESTEFFORT) {
 			if (!here->services++)
 				here->service = c;
@@ -71,9 +73,11 @@ static void grant_one(const struct td_colocation *here, const struct td_view *vi
 	} else if (here->services == 1) {
 		grant->sm_share_ppm = here->share_ppm;
 		grant->batch = here->batch;
-		if (here->share_ppm && client->sm_share_ppm &&
+		if (here->share_ppm && client->sm_share_ppm && !client->stands_by &&
 			client->sm_share_ppm != here->share_ppm)
-			act(plan, TD_ACTION_START_SHADOW, client);
+			td_plan_act(plan, &(struct td_action){.kind = TD_ACTION_START_SHADOW,
+						  .client = client->id,
+						  .sm_share_ppm = here->share_ppm});
 	}
 }
 

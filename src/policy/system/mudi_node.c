@@ -46,10 +46,13 @@ struct mudi {
 	struct gpu gpus[TD_GPU_MAX];
 };
 
-/* Returns the FNV-1a hash of the ids of service and tasks; never 0. */
+/*
+ * Returns the FNV-1a hash of the service's job and the ids of the tasks; never 0. A shadow that
+ * takes over is of the same job, so the tuning goes on.
+ */
 static uint64_t key_of(const struct td_colocation *here, const struct td_view *view)
 {
-	uint64_t key = 14695981039346656037u ^ view->clients[here->service].id;
+	uint64_t key = 14695981039346656037u ^ view->clients[here->service].group;
 
 	for (uint32_t i = 0; i < here->tasks; i++)
 		key = key * 1099511628211u ^ view->clients[here->task[i]].id;

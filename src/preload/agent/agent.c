@@ -242,6 +242,7 @@ static void greet(uint64_t now_ns)
 	msg.hello.duty_ppm = td_settings.duty_ppm;
 	msg.hello.slack_ppm = td_settings.slack_ppm;
 	msg.hello.batch = td_settings.batch;
+	msg.hello.instance = td_settings.instance;
 	memcpy(msg.hello.mem, td_settings.mem, sizeof(td_settings.mem));
 	memcpy(msg.hello.mem_soft, td_settings.mem_soft, sizeof(td_settings.mem_soft));
 	msg.hello.arrived_ns = self.arrived_ns;

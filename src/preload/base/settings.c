@@ -153,6 +153,15 @@ static void layers(uint32_t ret[TD_LAYER_KINDS])
 		td_settings_reject("TANDEM_LAYERS");
 }
 
+/* `tandem run --shadow` sets it, so it is valid, or nobody's. */
+static uint32_t instance(void)
+{
+	const char *value = getenv("TANDEM_INSTANCE");
+	uint64_t number = 0;
+
+	return value && !td_parse_u64(value, 1, UINT32_MAX, &number, NULL) ? (uint32_t)number : 0;
+}
+
 void td_settings_read(void)
 {
 	static const char *const classes[] = {"online", "guaranteed", "besteffort", NULL};
@@ -168,6 +177,7 @@ void td_settings_read(void)
 	s->upgrade = upgrade();
 	s->backend = word_index("TANDEM_BACKEND", backends, TD_BACKEND_AUTO);
 	s->weight = weight();
+	s->instance = instance();
 	s->sm_share_ppm = sm_share();
 	s->duty_ppm = share("TANDEM_DUTY", td_parse_duty);
 	s->slack_ppm = share("TANDEM_SLACK", td_parse_slack);

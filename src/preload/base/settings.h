@@ -23,6 +23,7 @@ struct td_settings {
 	uint8_t class;          /* TANDEM_CLASS, enum td_class */
 	uint8_t upgrade;        /* TANDEM_UPGRADE: 1 + the class after the upgrade; 0: none */
 	uint32_t weight;        /* TANDEM_WEIGHT */
+	uint32_t instance;      /* TANDEM_INSTANCE, by the supervisor; 0: none */
 	uint32_t sm_share_ppm;  /* CUDA_MPS_ACTIVE_THREAD_PERCENTAGE; 0: none */
 	uint32_t duty_ppm;      /* TANDEM_DUTY: the largest share of a GPU's time; 0: no limit */
 	/* TANDEM_SLACK: how much longer a step may take than without other programs; 0: not set. */

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -23,6 +24,7 @@ API int tandem_service(const char *name, uint64_t objective_ns, uint32_t batch_m
 API uint64_t tandem_arrived(uint32_t requests);
 API void tandem_answered(uint64_t token, uint32_t requests);
 API uint32_t tandem_batch(uint32_t mine);
+API void tandem_ready(void);
 API void tandem_layers(const uint32_t counts[TD_LAYER_KINDS]);
 
 static struct td_lock lock = TD_LOCK_INIT(TD_RANK_STEPS);
@@ -191,6 +193,29 @@ uint32_t tandem_batch(uint32_t mine)
 	if (p)
 		atomic_store_explicit(&p->batch, batch, memory_order_relaxed);
 	return batch;
+}
+
+/*
+ * Tells the supervisor, by the pipe whose number and inode are in TANDEM_READY (cli/supervise). If
+ * the program has closed that descriptor, the number may be that of another file, which is left
+ * alone.
+ */
+void tandem_ready(void)
+{
+	const char *text = getenv("TANDEM_READY");
+	char path[32], is[48], expected[48];
+	unsigned long long inode;
+	ssize_t n;
+	int fd;
+
+	if (!text || sscanf(text, "%d:%llu", &fd, &inode) != 2)
+		return;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	snprintf(expected, sizeof(expected), "pipe:[%llu]", inode);
+	n = readlink(path, is, sizeof(is) - 1);
+	is[n > 0 ? n : 0] = 0;
+	if (!strcmp(is, expected))
+		(void)!write(fd, "", 1);
 }
 
 void tandem_layers(const uint32_t counts[TD_LAYER_KINDS])

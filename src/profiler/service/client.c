@@ -76,7 +76,7 @@ static void hang_up(struct connection *c)
 
 static void end_request(struct client *client, struct connection *c, bool ok)
 {
-	if (!ok)
+	if (!ok || c->closes)
 		hang_up(c);
 	if (!c->busy)
 		return;
@@ -109,6 +109,23 @@ static int dial(struct client *client, struct connection *c)
 	return 0;
 }
 
+static void send_more(struct client *client, struct connection *c);
+
+/* The connection is gone. */
+static void lose(struct client *client, struct connection *c)
+{
+	bool again = c->busy && c->may_retry && !c->have;
+
+	c->may_retry = false;
+	hang_up(c);
+	if (!again || dial(client, c)) {
+		end_request(client, c, false);
+		return;
+	}
+	c->sent = 0;
+	send_more(client, c);
+}
+
 /* Sends what can be sent of the request. */
 static void send_more(struct client *client, struct connection *c)
 {
@@ -121,7 +138,7 @@ static void send_more(struct client *client, struct connection *c)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0) {
-			end_request(client, c, false);
+			lose(client, c);
 			return;
 		}
 		c->sent += (size_t)n;
@@ -134,7 +151,8 @@ static void begin_request(struct client *client, struct connection *c, uint64_t 
 	c->due_ns = due_ns;
 	c->sent_ns = td_time_now_ns();
 	c->sent = c->have = 0;
-	c->has_header = false;
+	c->has_header = c->closes = false;
+	c->may_retry = c->fd >= 0;
 	client->in_flight++;
 	if (c->fd < 0 && dial(client, c)) {
 		end_request(client, c, false);
@@ -158,6 +176,13 @@ static size_t length_in(const char *header)
 	return SIZE_MAX;
 }
 
+static bool says_close(const char *header)
+{
+	const char *line = strcasestr(header, "\r\nconnection:");
+
+	return line && !strncasecmp(line + 13 + strspn(line + 13, " "), "close", 5);
+}
+
 /* Reads more of the header. 0: it is complete. 1: more has to come. Below 0: it is no answer. */
 static int read_header(struct connection *c)
 {
@@ -179,6 +204,7 @@ static int read_header(struct connection *c)
 	if (length == SIZE_MAX || extra > length)
 		return -EPROTO;
 	c->is_ok = !strncmp(c->header, "HTTP/1.", 7) && !strncmp(c->header + 8, " 200", 4);
+	c->closes = says_close(c->header);
 	c->body_left = length - extra;
 	c->has_header = true;
 	return 0;
@@ -210,7 +236,7 @@ static void receive(struct client *client, struct connection *c)
 			end_request(client, c, c->is_ok);
 	}
 	if (r < 0)
-		end_request(client, c, false);
+		lose(client, c);
 }
 
 static struct connection *find_idle(struct client *client)

@@ -1,6 +1,8 @@
 /*
  * Connections to one HTTP/1.1 server: as many requests in flight as there are connections, the rest
- * waits in order. One thread; the caller waits in client_wait() and hears of each answer.
+ * waits in order. One thread; the caller waits in client_wait() and hears of each answer. A server
+ * may close an idle connection while a request is on its way: such a request, of whose answer
+ * nothing has come, is sent once more on a new connection (RFC 9112, 9.3.1), and its time goes on.
  */
 #pragma once
 
@@ -26,6 +28,9 @@ struct connection {
 	size_t sent, have;      /* bytes of the request, and of the answer's header */
 	size_t body_left;       /* of the answer; has_header */
 	bool has_header, is_ok; /* of the answer */
+	bool closes;            /* the server closes the connection after this answer */
+	/* Another request was answered before on this connection. */
+	bool may_retry;
 	char header[CLIENT_HEADER_MAX];
 };
 

@@ -4,6 +4,7 @@
 #include "test.h"
 
 static struct td_life life;
+static struct td_shadow shadow;
 static struct td_orders orders;
 static struct td_msg answers[TD_ORDERS_ANSWERS];
 static struct td_life_input input;
@@ -12,9 +13,12 @@ static unsigned count;
 static void begin(bool may_queue)
 {
 	memset(&orders, 0, sizeof(orders));
+	shadow = (struct td_shadow)TD_SHADOW_INIT;
 	(void)td_life_begin(&life, &(struct td_restart){0}, may_queue);
 	(void)td_life_step(&life, &(struct td_life_input){.event = TD_LIFE_STARTED}, 1);
 }
+
+static enum td_orders_for who;
 
 static bool takes(uint64_t number, enum td_order_kind kind, uint32_t epoch, bool requeue)
 {
@@ -25,7 +29,8 @@ static bool takes(uint64_t number, enum td_order_kind kind, uint32_t epoch, bool
 		.kill_ns = 7,
 		.requeue = requeue};
 
-	return td_orders_take(&orders, &msg, &life, &input, answers, &count);
+	who = td_orders_take(&orders, &msg, &life, &shadow, &input, answers, &count);
+	return who == TD_ORDERS_LIFE;
 }
 
 static void check_answer(unsigned i, uint64_t number, enum td_ordered result)
@@ -39,7 +44,7 @@ static void check_answer(unsigned i, uint64_t number, enum td_ordered result)
 
 static bool ends(void)
 {
-	count = td_orders_end(&orders, &life, answers);
+	count = td_orders_end(&orders, &life, &shadow, answers);
 	return count;
 }
 
@@ -175,4 +180,67 @@ TEST(orders_that_cannot_be_carried_out_are_refused)
 	(void)step(TD_LIFE_ENDED);
 	CHECK(!takes(13, TD_ORDER_STOP, 1, false));
 	check_answer(0, 13, TD_ORDERED_REFUSED);
+}
+
+static enum td_shadow_action shadow_step(enum td_shadow_event event)
+{
+	const struct td_shadow_input in = {.event = event, .kill_ns = 5, .reason = "exit status 1"};
+
+	return td_shadow_step(&shadow, &in, 3);
+}
+
+TEST(an_order_for_a_shadow_ends_with_the_shadow)
+{
+	begin(false);
+	orders.may_shadow = true;
+	CHECK(!takes(10, TD_ORDER_SHADOW, 1, false));
+	CHECK_EQ(who, TD_ORDERS_SHADOW);
+	check_answer(0, 10, TD_ORDERED_RUNNING);
+	(void)shadow_step(TD_SHADOW_ORDERED);
+	CHECK(!ends());
+	CHECK(!takes(10, TD_ORDER_SHADOW, 1, false));
+	CHECK_EQ(who, TD_ORDERS_NOBODY);
+	(void)shadow_step(TD_SHADOW_READY);
+	CHECK(!ends());
+	(void)shadow_step(TD_SHADOW_ENDED);
+	CHECK(ends());
+	check_answer(0, 10, TD_ORDERED_DONE);
+}
+
+TEST(a_shadow_that_fails_is_answered_with_its_reason)
+{
+	begin(false);
+	orders.may_shadow = true;
+	(void)takes(20, TD_ORDER_SHADOW, 1, false);
+	(void)shadow_step(TD_SHADOW_ORDERED);
+	(void)shadow_step(TD_SHADOW_ENDED);
+	CHECK(ends());
+	check_answer(0, 20, TD_ORDERED_REFUSED);
+	CHECK(strstr(answers[0].ordered.reason, "exit status 1"));
+}
+
+TEST(a_second_order_for_a_shadow_is_refused_and_an_order_to_stop_is_not)
+{
+	begin(false);
+	orders.may_shadow = true;
+	(void)takes(10, TD_ORDER_SHADOW, 1, false);
+	(void)shadow_step(TD_SHADOW_ORDERED);
+	CHECK(!takes(11, TD_ORDER_SHADOW, 1, false));
+	CHECK_EQ(who, TD_ORDERS_NOBODY);
+	check_answer(1, 11, TD_ORDERED_REFUSED);
+	CHECK(takes(12, TD_ORDER_STOP, 1, false));
+	check_answer(0, 12, TD_ORDERED_RUNNING);
+}
+
+TEST(nothing_is_shadowed_that_may_not_be_or_does_not_run)
+{
+	begin(false);
+	CHECK(!takes(10, TD_ORDER_SHADOW, 1, false));
+	check_answer(0, 10, TD_ORDERED_REFUSED);
+	begin(false);
+	orders.may_shadow = true;
+	(void)step(TD_LIFE_ENDED);
+	CHECK(!takes(10, TD_ORDER_SHADOW, 1, false));
+	CHECK_EQ(who, TD_ORDERS_NOBODY);
+	check_answer(0, 10, TD_ORDERED_REFUSED);
 }

@@ -126,27 +126,27 @@ static void check_golden(const uint8_t *golden, size_t len)
 
 TEST(supervise_is_these_bytes)
 {
-	static const uint8_t golden[] = {1, 0, 64, 0, 25, 0, 0, 0, /* version, type, length */
+	static const uint8_t golden[] = {1, 0, 64, 0, 29, 0, 0, 0, /* version, type, length */
 		3, 0, 'j', 'o', 'b', 0x39, 0x30, 0, 0, 2, 0, 0, 0, 5, 0, 0, 0, 8, 7, 6, 5, 4, 3, 2,
-		1};
+		1, 9, 0, 0, 0};
 
 	memset(&in, 0, sizeof(in));
 	in.type = TD_MSG_TYPE_supervise;
 	in.supervise = (struct td_msg_supervise){"job", 12345, 2,
-		TD_SUPERVISOR_RESTARTS | TD_SUPERVISOR_SHADOWS, 0x0102030405060708};
+		TD_SUPERVISOR_RESTARTS | TD_SUPERVISOR_SHADOWS, 0x0102030405060708, 9};
 	check_golden(golden, sizeof(golden));
 }
 
 TEST(order_is_these_bytes)
 {
-	static const uint8_t golden[] = {1, 0, 65, 0, 36, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0x80, 1, 3,
+	static const uint8_t golden[] = {1, 0, 65, 0, 40, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0x80, 1, 3,
 		0, 0, 0, 0, 0xca, 0x9a, 0x3b, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 1, 4, 0, 'l', 'o',
-		'a', 'd'};
+		'a', 'd', 0x80, 0x1a, 6, 0};
 
 	memset(&in, 0, sizeof(in));
 	in.type = TD_MSG_TYPE_order;
 	in.order = (struct td_msg_order){
-		0x8000000000000001, TD_ORDER_RESTART, 3, 1000000000, 2, 1, "load"};
+		0x8000000000000001, TD_ORDER_RESTART, 3, 1000000000, 2, 1, "load", 400000};
 	check_golden(golden, sizeof(golden));
 }
 

@@ -28,17 +28,23 @@ static uint32_t grown_low(uint32_t now, uint32_t before)
 	return by < 1u << 31 ? by : 0;
 }
 
-static void copy_page(const struct td_service_page *page, struct td_service_look *look)
+static void copy_page(const struct td_service *service, struct td_service_look *look)
 {
+	const struct td_service_page *page = service->page;
+	const struct td_service_look *before = &service->before;
+
 	/*
 	 * Answers are read before arrivals, so that a request that comes in between counts as
 	 * waiting.
 	 */
-	look->answered = atomic_load_explicit(&page->answered, memory_order_relaxed);
+	look->answered =
+		before->answered + atomic_load_explicit(&page->answered, memory_order_relaxed);
 	for (uint32_t i = 0; i < TD_HISTOGRAM_N; i++)
 		look->latency[i] =
+			before->latency[i] +
 			(uint32_t)atomic_load_explicit(&page->latency[i], memory_order_relaxed);
-	look->arrived = atomic_load_explicit(&page->arrived, memory_order_relaxed);
+	look->arrived =
+		before->arrived + atomic_load_explicit(&page->arrived, memory_order_relaxed);
 }
 
 /* Each answer counts with the middle of its bucket. */
@@ -78,7 +84,7 @@ void td_service_look(struct td_service *service, uint64_t now_ns)
 	if (service->count && now_ns < service->looks[last].time_ns + TD_SERVICE_LOOK_NS)
 		return;
 	look = &service->looks[service->next];
-	copy_page(service->page, look);
+	copy_page(service, look);
 	look->time_ns = now_ns;
 	waiting = grown(look->arrived, look->answered);
 	service->waiting = waiting < UINT32_MAX ? (uint32_t)waiting : UINT32_MAX;
@@ -90,6 +96,21 @@ void td_service_look(struct td_service *service, uint64_t now_ns)
 		compare(service,
 			&service->looks[service->count < TD_SERVICE_LOOKS ? 0 : service->next],
 			look);
+}
+
+void td_service_follow(struct td_service *service, const struct td_service *from)
+{
+	if (!service || !from || !from->page || strcmp(service->name, from->name) != 0)
+		return;
+	copy_page(from, &service->before);
+	service->before.answered = service->before.arrived;
+	memcpy(service->looks, from->looks, sizeof(service->looks));
+	service->next = from->next;
+	service->count = from->count;
+	service->rate_per_s = from->rate_per_s;
+	service->p50_ns = from->p50_ns;
+	service->p99_ns = from->p99_ns;
+	service->mean_ns = from->mean_ns;
 }
 
 const struct td_service_page *td_service_page_of(const struct td_meter_page *meter)

@@ -31,6 +31,11 @@ struct td_service {
 	uint32_t batch_max;    /* the largest batch; 0: unknown */
 	const struct td_service_page *page;
 	struct td_profile_entry *profile; /* the profile in use; NULL: none */
+	/*
+	 * The counts of the instances that this one has followed. They are added to those of the
+	 * page. All of their requests count as answered.
+	 */
+	struct td_service_look before;
 	/* a ring; `next` is the index of the oldest */
 	struct td_service_look looks[TD_SERVICE_LOOKS];
 	uint32_t next, count;
@@ -52,6 +57,13 @@ void td_service_free(struct td_service *service);
  */
 int td_service_declare(struct td_service **service, const struct td_msg_service *msg,
 	const struct td_service_page *page);
+
+/*
+ * `service` has taken over from `from`, an instance of the same service: it goes on with the looks
+ * and figures of that one, so that a change of the instance looks like no change of the rate. Does
+ * nothing if one is NULL or their names differ.
+ */
+void td_service_follow(struct td_service *service, const struct td_service *from);
 
 /* Reads the page if the last look is old enough. `service` may be NULL. */
 void td_service_look(struct td_service *service, uint64_t now_ns);

@@ -33,7 +33,7 @@ void td_tool_act(struct td_peer *peer, const struct td_msg_act *msg, uint64_t no
 	}
 	peer->act_rows = 0;
 	r = td_actions_order(&peer->server->node, peer->who, msg->job,
-		(enum td_action_kind)msg->kind, msg->gpu, now_ns, acts, &count, &err);
+		(enum td_action_kind)msg->kind, msg->to, now_ns, acts, &count, &err);
 	if (r) {
 		td_peer_fail(peer, r, err.msg);
 		return;

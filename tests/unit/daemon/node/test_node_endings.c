@@ -264,6 +264,51 @@ TEST(a_shadow_is_the_supervisors_to_start)
 	CHECK(td_list_empty(&w.node.acts));
 }
 
+TEST(a_share_asked_for_by_hand_reaches_the_supervisor)
+{
+	struct td_act *acts[TD_ACTS_MAX];
+	struct td_err err = {0};
+	struct fake *s;
+	uint32_t count;
+
+	begin_actions();
+	s = supervised("a", 1);
+	(void)runs(0, "a");
+	CHECK_EQ(td_actions_order(&w.node, 1000, "a", TD_ACTION_START_SHADOW, "0%", w.now, acts,
+			 &count, &err),
+		-ERANGE);
+	CHECK(strstr(err.msg, "\"0%\"") && !s->orders);
+	CHECK_EQ(td_actions_order(&w.node, 1000, "a", TD_ACTION_START_SHADOW, "40%", w.now, acts,
+			 &count, &err),
+		0);
+	CHECK(s->orders == 1 && s->order.sm_share_ppm == 400000);
+	CHECK(s->order.kill_ns == w.node.options.evict_deadline_ns);
+	ordered(acts[0]->number, TD_ORDERED_REFUSED, "the second instance has ended");
+	CHECK(strstr(act_of(&w.fakes[0], TD_ACTION_START_SHADOW)->reason, "second instance"));
+}
+
+TEST(the_instance_that_the_supervisor_names_answers_and_the_others_stand_by)
+{
+	struct td_msg_supervise msg = {.epoch = 1, .can = TD_SUPERVISOR_ALL, .job = "a"};
+	struct fake *a, *b;
+
+	begin_actions();
+	(void)supervised("a", 1);
+	a = runs(0, "a");
+	b = runs(1, "a");
+	a->process->instance = 1;
+	b->process->instance = 2;
+	for (msg.instance = 0; msg.instance < 3; msg.instance++) {
+		CHECK_EQ(td_supervisors_say(&w.node, &supervisor, &w.fakes[SUPERVISOR],
+				 supervisor_pid, 1000, &msg, w.now, NULL),
+			0);
+		step();
+		CHECK_EQ(w.node.views[0].stands_by, msg.instance == 2);
+		CHECK_EQ(w.node.views[1].stands_by, msg.instance == 1);
+	}
+	CHECK_EQ(a->process->job->restarts, 0);
+}
+
 TEST(a_silent_supervisor_is_passed_by)
 {
 	struct fake *a, *s;

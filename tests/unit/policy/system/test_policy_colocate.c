@@ -242,3 +242,38 @@ TEST(gpulets_take_the_smallest_size_that_holds_and_all_if_none_does)
 	step();
 	CHECK(!is_open(task) && is_open(service));
 }
+
+TEST(a_shadow_is_no_second_service_and_does_not_disturb_the_tuning)
+{
+	start("mudi", 1);
+	struct td_client_view *service = add_service(),
+			      *task = add(2, 0, TD_CLASS_BESTEFFORT, 4 * GIB);
+	uint32_t batch, share;
+
+	for (int i = 0; i < 40; i++) {
+		step();
+		finish_step(task, 300 * MS - grant_of(service)->batch * MS / 2);
+	}
+	step();
+	batch = grant_of(service)->batch;
+	share = grant_of(service)->sm_share_ppm;
+	service->sm_share_ppm = 900000;
+	struct td_client_view *shadow = add(1, 0, TD_CLASS_ONLINE, 4 * GIB);
+
+	shadow->sm_share_ppm = share;
+	shadow->stands_by = true;
+	for (int i = 0; i < 2; i++) {
+		step();
+		CHECK(is_open(task) && is_open(service) && is_open(shadow));
+		CHECK_EQ(grant_of(i ? shadow : service)->batch, batch);
+		CHECK(!count_actions(TD_ACTION_START_SHADOW, i ? service : shadow));
+		CHECK_EQ(count_actions(TD_ACTION_START_SHADOW, i ? shadow : service), !i);
+		/* It takes over: it is of the same job, so the tuning goes on. */
+		shadow->profile = service->profile;
+		shadow->objective_ns = service->objective_ns;
+		shadow->rate_per_s = service->rate_per_s;
+		shadow->stands_by = false;
+		service->stands_by = true;
+	}
+	CHECK_EQ(grant_of(shadow)->sm_share_ppm, share);
+}

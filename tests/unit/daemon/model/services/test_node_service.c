@@ -107,3 +107,33 @@ TEST(lies_are_bounded)
 	CHECK(!none);
 	td_service_look(NULL, now);
 }
+
+TEST(figures_go_on_when_another_instance_takes_over)
+{
+	struct td_msg_service msg = {.name = "api", .objective_ns = 50 * MS, .batch_max = 32};
+	struct td_service_page first;
+	struct td_service *shadow = NULL;
+
+	start();
+	for (int i = 0; i < 4; i++)
+		pass(25, 10 * MS);
+	atomic_fetch_add(&page.arrived, 5); /* these wait in the first instance */
+	first = page;
+	memset(&page, 0, sizeof(page));
+	CHECK_EQ(td_service_declare(&shadow, &msg, &page), 0);
+	service->page = &first;
+	td_service_follow(shadow, service);
+	free(service);
+	service = shadow;
+	CHECK(service->rate_per_s > 99.9 && service->rate_per_s < 100.1);
+	CHECK(is_near(service->p99_ns, 10 * MS));
+	pass(25, 20 * MS);
+	CHECK(service->rate_per_s > 99.9 && service->rate_per_s < 106);
+	CHECK(is_near(service->p99_ns, 20 * MS) && is_near(service->p50_ns, 10 * MS));
+	CHECK_EQ(service->waiting, 0);
+	strcpy(service->name, "other");
+	td_service_follow(service, service);
+	td_service_follow(NULL, service);
+	td_service_follow(service, NULL);
+	CHECK_EQ(service->waiting, 0);
+}
