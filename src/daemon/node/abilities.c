@@ -112,8 +112,8 @@ static bool can_be_ended(const struct td_node *node, const struct td_process *pr
 
 uint32_t td_abilities_of(const struct td_node *node, const struct td_client *client)
 {
-	uint32_t has = BY_LIBRARY | node->gpu_views[client->gpu].known |
-		       by_supervisor(client->process->job->supervised);
+	uint32_t by_own = by_supervisor(client->process->job->supervised);
+	uint32_t has = BY_LIBRARY | node->gpu_views[client->gpu].known;
 
 	if (can_be_ended(node, client->process))
 		has |= TD_HAS(EVICTION);
@@ -127,7 +127,8 @@ uint32_t td_abilities_of(const struct td_node *node, const struct td_client *cli
 		has &= ~TD_HAS(BATCH);
 	if (client->spills || client->process->backend == TD_BACKEND_MANAGED)
 		has |= TD_HAS(HOST_MEMORY);
-	return has & node->options.has;
+	/* The node itself starts no shadow, so what a supervisor can do is not cut to the node's. */
+	return (has & node->options.has) | by_own;
 }
 
 static void adopt_policy(struct td_node *node, uint64_t now_ns)

@@ -2,7 +2,8 @@
  * The policy "mudi": a service and up to three training tasks on every GPU of a node (mudi.h).
  *
  * - When the tasks have changed, a tuning begins for the sum of their layers (5.5).
- * - When the rate has moved by half, a tuning begins from the batch in force.
+ * - When the rate has moved by half, a tuning begins from the batch in force. The rate is the largest
+ *   of the last seconds, and the batch must keep up with half as much again.
  * - When P99 exceeds the objective ten seconds after a tuning, one begins for less of the
  *   objective. A miss is taken back after a minute without another one. Each further miss doubles
  *   that time, so that a lasting error of the curves is tried again ever more rarely.
@@ -13,14 +14,17 @@
  * itself. So have two services on one GPU.
  *
  * A process of MPS keeps the share of the SMs that it was started with. Where a shadow instance can
- * be started (SHADOW) shares are tuned too. Elsewhere the service's share is the one that it has,
- * and training that starts gets the rest. Training that has more than the rest is paused, and so is
- * all of it beside a service without a share: the curves do not tell of such a company.
+ * be started (SHADOW) the service's share is tuned too, from a tenth on; training keeps its own, so
+ * the two may exceed the GPU. Elsewhere the service's share is the one that it has, and training
+ * that starts gets the rest. Training that has more than the rest is paused, and so is all of it
+ * beside a service without a share: the curves do not tell of such a company.
  *
  * The step during which the batch changed shows nothing and is not observed.
  *
  * Invariants: those of mudi.h and colocate.h; nothing is tuned while no training task is there.
  */
+#include <math.h>
+
 #include "policy/cluster/colocate.h"
 #include "policy/node/profile.h"
 #include "policy/system/mudi.h"
@@ -28,6 +32,12 @@
 #define P99_WINDOW_NS 10000000000ull
 #define CALM_NS       60000000000ull
 #define CALM_MAX_NS   3600000000000ull
+/* A rate that has fallen counts as long as this, and up to twice as long. */
+#define RATE_HOLD_NS 5000000000ull
+/* Nothing is tuned anew before the rate has grown by half, so the batch must keep up with that. */
+#define GROWTH 1.5
+/* The curves are measured from a tenth of the SMs on, and say nothing of less. */
+#define SHARE_MIN_PPM 100000u
 
 struct gpu {
 	struct td_mudi_device device;
@@ -38,6 +48,9 @@ struct gpu {
 	 * beginning.
 	 */
 	uint64_t calm_ns, calm_since_ns;
+	/* The largest rates of the present period of RATE_HOLD_NS and of the one before. */
+	double rate_per_s, rate_before_per_s;
+	uint64_t rate_since_ns;
 	bool skip;
 };
 
@@ -72,13 +85,35 @@ static void add_layers(
 	}
 }
 
-static uint32_t to_ppm(double share)
+/* Whole percents: MPS gives no others. A share that is fixed stays as it is. */
+static uint32_t to_ppm(double share, bool is_fixed)
 {
-	double ppm = share * TD_PPM;
+	double percent = ceil(share * 100 - 1e-6);
 
-	if (!(ppm > TD_COLOCATE_SHARE_MIN_PPM))
-		return TD_COLOCATE_SHARE_MIN_PPM;
-	return ppm < TD_PPM ? (uint32_t)ppm : TD_PPM;
+	if (is_fixed)
+		return share < 1 ? (uint32_t)(share * TD_PPM) : TD_PPM;
+	if (!(percent * (TD_PPM / 100) > SHARE_MIN_PPM))
+		return SHARE_MIN_PPM;
+	return percent < 100 ? (uint32_t)percent * (TD_PPM / 100) : TD_PPM;
+}
+
+/*
+ * Returns the objective and the rate to tune for: the largest rate of the last seconds. A rate that
+ * has grown counts at once. One that has fallen may grow again before another share is in force.
+ */
+static struct td_slo slo_of(struct gpu *gpu, const struct td_client_view *service, uint64_t now_ns)
+{
+	struct td_slo slo = td_colocate_slo(service);
+
+	if (now_ns - gpu->rate_since_ns >= RATE_HOLD_NS) {
+		gpu->rate_before_per_s = gpu->rate_per_s;
+		gpu->rate_per_s = slo.rate_per_s;
+		gpu->rate_since_ns = now_ns;
+	}
+	gpu->rate_per_s = fmax(gpu->rate_per_s, slo.rate_per_s);
+	slo.rate_per_s = fmax(gpu->rate_per_s, gpu->rate_before_per_s);
+	slo.load_max /= GROWTH;
+	return slo;
 }
 
 static void restart(struct gpu *gpu, const struct td_client_view *task, uint64_t now_ns)
@@ -116,7 +151,7 @@ static void tune(struct gpu *gpu, const struct td_colocation *here, const struct
 	const struct td_mudi_service *service, uint64_t now_ns)
 {
 	const struct td_client_view *task = &view->clients[here->task[0]];
-	const struct td_slo slo = td_colocate_slo(&view->clients[here->service]);
+	const struct td_slo slo = slo_of(gpu, &view->clients[here->service], now_ns);
 	double layers[TD_MUDI_LAYERS];
 	uint64_t key = key_of(here, view);
 
@@ -227,7 +262,7 @@ static void decide_gpu(
 	gpu->device.batch_max = client->batch_max;
 	tune(gpu, here, view, service, now_ns);
 	here->paused = gpu->device.paused;
-	here->share_ppm = here->paused ? 0 : to_ppm(gpu->device.share);
+	here->share_ppm = here->paused ? 0 : to_ppm(gpu->device.share, gpu->device.share_fixed > 0);
 	here->batch = here->paused ? 0 : gpu->device.batch;
 }
 

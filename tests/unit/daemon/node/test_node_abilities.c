@@ -220,6 +220,22 @@ TEST(a_job_can_be_restarted_while_a_supervisor_of_it_is_there)
 	CHECK(!(w.node.views[1].has & TD_HAS(RESTART)));
 }
 
+TEST(a_supervisor_that_starts_shadows_gives_that_ability_to_its_own_job)
+{
+	struct td_msg_supervise msg = {.job = "a", .can = TD_SUPERVISOR_SHADOWS};
+	struct td_supervisor *supervisor = NULL;
+
+	begin();
+	CHECK_EQ(td_supervisors_say(&w.node, &supervisor, &w, 7, 1000, &msg, w.now, NULL), 0);
+	(void)program(0, "a", MIB);
+	(void)program(1, "b", MIB);
+	(void)td_node_step(&w.node, w.now);
+	CHECK(w.node.views[0].has & TD_HAS(SHADOW) && !(w.node.views[1].has & TD_HAS(SHADOW)));
+	td_supervisors_gone(&w.node, supervisor);
+	(void)td_node_step(&w.node, w.now);
+	CHECK(!(w.node.views[0].has & TD_HAS(SHADOW)));
+}
+
 TEST(what_anybodys_supervisor_says_gives_the_node_nothing_and_no_policy_its_turn)
 {
 	static struct td_policy needs_shadow;
@@ -243,6 +259,7 @@ TEST(what_anybodys_supervisor_says_gives_the_node_nothing_and_no_policy_its_turn
 	CHECK_STR(w.node.policy->name, "tandem");
 	CHECK(w.node.options.has & TD_HAS(RESTART));
 	CHECK_EQ(w.node.options.has & ~TD_HAS(HOST_MEMORY), before & ~TD_HAS(HOST_MEMORY));
+	CHECK(!((w.node.views[0].has | w.node.views[1].has) & TD_HAS(SHADOW)));
 	td_supervisors_gone(&w.node, supervisor);
 	(void)td_node_step(&w.node, w.now);
 	CHECK_EQ(w.node.options.has & ~TD_HAS(HOST_MEMORY), before & ~TD_HAS(HOST_MEMORY));

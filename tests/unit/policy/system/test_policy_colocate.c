@@ -118,6 +118,7 @@ TEST(mudi_tries_no_batch_that_the_service_cannot_run)
 			      *task = add(2, 0, TD_CLASS_BESTEFFORT, 4 * GIB);
 
 	service->batch_max = 40;
+	service->rate_per_s = 600;
 	for (int i = 0; i < 40; i++) {
 		step();
 		CHECK(grant_of(service)->batch >= 16 && grant_of(service)->batch <= 40);
@@ -276,4 +277,37 @@ TEST(a_shadow_is_no_second_service_and_does_not_disturb_the_tuning)
 		service->stands_by = true;
 	}
 	CHECK_EQ(grant_of(shadow)->sm_share_ppm, share);
+}
+
+/* Steps for so long, a quarter of a second at a time, without any step of training. */
+static void wait_for(uint64_t ns)
+{
+	for (uint64_t end = node.now + ns; node.now < end; node.now += 250 * MS)
+		step();
+}
+
+TEST(a_share_grows_at_once_and_shrinks_after_seconds_but_never_below_what_was_measured)
+{
+	start("mudi", 1);
+	struct td_client_view *service = add_service(),
+			      *task = add(2, 0, TD_CLASS_BESTEFFORT, 4 * GIB);
+	uint32_t first;
+
+	service->rate_per_s = 400;
+	(void)settle(service, task);
+	first = grant_of(service)->sm_share_ppm;
+	CHECK_EQ(first % 10000, 0);
+	service->rate_per_s = 800;
+	step();
+	step();
+	CHECK(grant_of(service)->sm_share_ppm > first || grant_of(service)->batch > 0);
+	first = grant_of(service)->sm_share_ppm;
+	service->rate_per_s = 0;
+	wait_for(4000 * MS);
+	CHECK_EQ(grant_of(service)->sm_share_ppm, first);
+	wait_for(12000 * MS);
+	(void)settle(service, task);
+	CHECK(grant_of(service)->sm_share_ppm < first);
+	CHECK_EQ(grant_of(service)->sm_share_ppm, 100000);
+	CHECK_EQ(count_actions(TD_ACTION_START_SHADOW, service), 0);
 }
