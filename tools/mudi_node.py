@@ -125,10 +125,10 @@ class Node:
         return self.start([f"{BIN}/softgpu", "run", "--", f"{BIN}/tandem", "run", *options, "--",
                            *command], **more)
 
-    def service(self, name, share, command):
-        """Its URL."""
-        return self.program(share, ["--class", "online", "--name", name],
-                            command).stdout.readline().strip()
+    def service(self, name, share, command, shadows=False):
+        """Its URL. shadows: its share may change."""
+        options = ["--class", "online", "--name", name] + ["--shadow"] * shadows
+        return self.program(share, options, command).stdout.readline().strip()
 
     def training(self, name, layers, share, command):
         self.program(share, ["--name", name, "--layers", layers], command)

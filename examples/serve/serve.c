@@ -5,8 +5,8 @@
  *   GET /healthz                  200
  *   GET /metrics                  Prometheus text
  *
- * It tells tandem of its requests (tandem/tandem.h), unless it is --plain; without tandem it runs as
- * well. It listens when its first batch has run. At SIGTERM it takes no new connections, answers
+ * It tells tandem of its requests (tandem/tandem.h), unless it is --plain; without tandem it runs,
+ * too. It listens when its first batch has run. At SIGTERM it takes no new connections, answers
  * what it has, and exits: so a second instance on the same port can take its place (tandem run
  * --shadow).
  */

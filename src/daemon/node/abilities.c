@@ -127,7 +127,9 @@ uint32_t td_abilities_of(const struct td_node *node, const struct td_client *cli
 		has &= ~TD_HAS(BATCH);
 	if (client->spills || client->process->backend == TD_BACKEND_MANAGED)
 		has |= TD_HAS(HOST_MEMORY);
-	/* The node itself starts no shadow, so what a supervisor can do is not cut to the node's. */
+	/*
+	 * The node itself starts no shadow, so what a supervisor can do is not cut to the node's.
+	 */
 	return (has & node->options.has) | by_own;
 }
 
