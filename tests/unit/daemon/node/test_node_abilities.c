@@ -226,7 +226,9 @@ TEST(a_supervisor_that_starts_shadows_gives_that_ability_to_its_own_job)
 	struct td_supervisor *supervisor = NULL;
 
 	begin();
-	CHECK_EQ(td_supervisors_say(&w.node, &supervisor, &w, 7, 1000, &msg, w.now, NULL), 0);
+	CHECK_EQ(td_supervisors_say(
+			 &w.node, &supervisor, &w, 7, td_identity_local(1000), &msg, w.now, NULL),
+		0);
 	(void)program(0, "a", MIB);
 	(void)program(1, "b", MIB);
 	(void)td_node_step(&w.node, w.now);

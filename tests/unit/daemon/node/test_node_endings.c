@@ -274,12 +274,12 @@ TEST(a_share_asked_for_by_hand_reaches_the_supervisor)
 	begin_actions();
 	s = supervised("a", 1);
 	(void)runs(0, "a");
-	CHECK_EQ(td_actions_order(&w.node, 1000, "a", TD_ACTION_START_SHADOW, "0%", w.now, acts,
-			 &count, &err),
+	CHECK_EQ(td_actions_order(&w.node, td_identity_local(1000), "a", TD_ACTION_START_SHADOW,
+			 "0%", w.now, acts, &count, &err),
 		-ERANGE);
 	CHECK(strstr(err.msg, "\"0%\"") && !s->orders);
-	CHECK_EQ(td_actions_order(&w.node, 1000, "a", TD_ACTION_START_SHADOW, "40%", w.now, acts,
-			 &count, &err),
+	CHECK_EQ(td_actions_order(&w.node, td_identity_local(1000), "a", TD_ACTION_START_SHADOW,
+			 "40%", w.now, acts, &count, &err),
 		0);
 	CHECK(s->orders == 1 && s->order.sm_share_ppm == 400000);
 	CHECK(s->order.kill_ns == w.node.options.evict_deadline_ns);
@@ -300,7 +300,7 @@ TEST(the_instance_that_the_supervisor_names_answers_and_the_others_stand_by)
 	b->process->instance = 2;
 	for (msg.instance = 0; msg.instance < 3; msg.instance++) {
 		CHECK_EQ(td_supervisors_say(&w.node, &supervisor, &w.fakes[SUPERVISOR],
-				 supervisor_pid, 1000, &msg, w.now, NULL),
+				 supervisor_pid, td_identity_local(1000), &msg, w.now, NULL),
 			0);
 		step();
 		CHECK_EQ(w.node.views[0].stands_by, msg.instance == 2);
