@@ -1,6 +1,7 @@
 """A Slurm cluster for tests: munge, slurmctld and slurmd in a private folder."""
 import os
 import shutil
+import signal
 import socket
 import subprocess
 
@@ -155,7 +156,19 @@ class Slurm(World):
             except subprocess.TimeoutExpired:
                 server.kill()
                 server.wait()
+        self.end_steps()
         super().__exit__(kind, *rest)
+
+    def end_steps(self):
+        """Steps of jobs outlive slurmd: whatever has this world's slurm.conf is ended."""
+        mine = f"SLURM_CONF={self.environment.get('SLURM_CONF')}".encode()
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/environ", "rb") as f:
+                    if mine in f.read().split(b"\0"):
+                        os.kill(int(pid), signal.SIGKILL)
+            except OSError:
+                continue  # it has ended meanwhile
 
     def srun(self, *arguments):
         return self.call(SOFTGPU, "run", "--", "srun", *arguments)
