@@ -198,7 +198,7 @@ int td_profiler_predict(int argc, char **argv)
 
 	if (r)
 		return r < 0 ? 0 : r;
-	if (td_profiler_open(q.store_path, &store, &err))
+	if (td_profiler_open_to_read(q.store_path, &store, &err))
 		return td_profiler_fail("%s", err.msg);
 	r = find_gpu(store, &q, &programs, &err);
 	r = r ? r : predict(store, &q, &a, &err);

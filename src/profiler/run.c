@@ -253,7 +253,8 @@ int td_profiler_run(int argc, char **argv)
 	if (!request.list && !request.name)
 		request.name = name_of(argv[optind], name, sizeof(name));
 	/* First, so that a run is not in vain. */
-	if (td_profiler_open(request.store, &store, &err))
+	if ((request.list ? td_profiler_open_to_read : td_profiler_open)(
+		    request.store, &store, &err))
 		return td_profiler_fail("%s", err.msg);
 	r = request.list ? list(&request, store) : profile(&request, store, argv + optind);
 	td_store_close(store);

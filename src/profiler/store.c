@@ -32,7 +32,7 @@ static int make_folders(const char *file)
 static int find_own(char *ret, size_t len, struct td_err *err)
 {
 	const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
-	int n, r;
+	int n;
 
 	if (data && *data == '/')
 		n = snprintf(ret, len, "%s/tandem/profiles.db", data);
@@ -41,10 +41,9 @@ static int find_own(char *ret, size_t len, struct td_err *err)
 	else
 		return td_err_set(err, -ENOENT,
 			"neither HOME nor XDG_DATA_HOME is a folder: expected --store FILE");
-	if (n >= (int)len)
-		return td_err_set(err, -ENAMETOOLONG, "HOME is too long: expected --store FILE");
-	r = make_folders(ret);
-	return r ? td_err_set(err, r, "\"%s\": %s", ret, strerror(-r)) : 0;
+	return n < (int)len
+		       ? 0
+		       : td_err_set(err, -ENAMETOOLONG, "HOME is too long: expected --store FILE");
 }
 
 int td_profiler_store_error(int code, struct td_err *err)
@@ -86,10 +85,35 @@ int td_profiler_write(const char *path, const void *bytes, size_t size)
 	return r;
 }
 
+static int refuse(const char *path, int code, struct td_err *err)
+{
+	struct td_err why;
+
+	(void)td_profiler_store_error(code, &why);
+	return td_err_set(err, code, "\"%.200s\": %.200s", path, why.msg);
+}
+
 int td_profiler_open(const char *path, struct td_store **ret_store, struct td_err *err)
 {
 	char own[PATH_MAX];
-	struct td_err why;
+	int r;
+
+	if (!path) {
+		r = find_own(own, sizeof(own), err);
+		if (r)
+			return r;
+		r = make_folders(own);
+		if (r)
+			return td_err_set(err, r, "\"%s\": %s", own, strerror(-r));
+		path = own;
+	}
+	r = td_store_open(path, ret_store);
+	return r ? refuse(path, r, err) : 0;
+}
+
+int td_profiler_open_to_read(const char *path, struct td_store **ret_store, struct td_err *err)
+{
+	char own[PATH_MAX];
 	int r;
 
 	if (!path) {
@@ -98,9 +122,8 @@ int td_profiler_open(const char *path, struct td_store **ret_store, struct td_er
 			return r;
 		path = own;
 	}
-	r = td_store_open(path, ret_store);
-	if (!r)
-		return 0;
-	(void)td_profiler_store_error(r, &why);
-	return td_err_set(err, r, "\"%.200s\": %.200s", path, why.msg);
+	r = td_store_open_to_read(path, ret_store);
+	if (r == -ENOENT)
+		r = td_store_open(":memory:", ret_store);
+	return r ? refuse(path, r, err) : 0;
 }

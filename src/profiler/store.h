@@ -12,6 +12,9 @@ struct td_store;
  */
 int td_profiler_open(const char *path, struct td_store **ret_store, struct td_err *err);
 
+/* The same to read only: nothing is made, and one that is not there is an empty one. */
+int td_profiler_open_to_read(const char *path, struct td_store **ret_store, struct td_err *err);
+
 /* A sentence for an error of the store. Returns code. */
 int td_profiler_store_error(int code, struct td_err *err);
 

@@ -42,10 +42,13 @@ def a_second_run_updates_the_row_of_the_first():
             assert 0.4 <= row["sm_activity"] <= 0.55 and row["peak_bytes"] > 0, row
             # It was ended by the daemon, and nothing is left.
             until(lambda: not world.jobs(), "the program is gone")
+        os.chmod(f"{world.directory}/p.db", 0o400)
+        before = os.stat(f"{world.directory}/p.db")
         assert json.loads(world.profile("--list", "--json").stdout) == [row]
         assert "half" in world.profile("--list").stdout
         done = world.tandem("predict", "--store", f"{world.directory}/p.db", "half", "half")
         assert done.returncode == 125 and "no predictor was trained" in done.stderr, done
+        assert os.stat(f"{world.directory}/p.db").st_mtime_ns == before.st_mtime_ns
 
 
 def what_cannot_be_measured_is_refused():
@@ -85,6 +88,13 @@ def bad_questions_are_quoted():
             assert done.returncode == 125 and quoted in done.stderr, (arguments, done)
 
 
+def who_only_reads_makes_nothing():
+    with ProfileWorld() as world:
+        for words in (["profile", "--list", "--json"], ["predict", "a", "b"]):
+            world.tandem(*words, XDG_DATA_HOME=f"{world.directory}/none")
+            assert not os.path.exists(f"{world.directory}/none"), words
+
+
 if __name__ == "__main__":
     run_cases([a_second_run_updates_the_row_of_the_first, what_cannot_be_measured_is_refused,
-               bad_questions_are_quoted])
+               bad_questions_are_quoted, who_only_reads_makes_nothing])

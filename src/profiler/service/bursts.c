@@ -23,13 +23,14 @@ static void answered(void *arg, uint64_t due_ns, uint64_t now_ns, bool ok)
 		bursts->least_ns = now_ns - due_ns;
 }
 
-int td_bursts_init(
-	struct td_bursts *bursts, const char *url, uint32_t batch_max, struct td_err *err)
+int td_bursts_init(struct td_bursts *bursts, const char *url, uint32_t batch_max,
+	const volatile sig_atomic_t *stop, struct td_err *err)
 {
 	int r = client_init(&bursts->client, url, NULL, batch_max, TIMEOUT_NS, err);
 
 	bursts->client.answered = answered;
 	bursts->client.arg = bursts;
+	bursts->stop = stop;
 	if (r)
 		client_deinit(&bursts->client);
 	return r;
@@ -40,7 +41,10 @@ void td_bursts_deinit(struct td_bursts *bursts)
 	client_deinit(&bursts->client);
 }
 
-/* Returns 0, -EIO: a request failed, or -ENOMEM. */
+/*
+ * Returns 0, -EIO: a request failed, -ENOMEM, or -EINTR: *stop. A service that does not answer is
+ * not waited for then.
+ */
 static int send_burst(struct td_bursts *bursts, uint32_t batch)
 {
 	struct client *client = &bursts->client;
@@ -50,8 +54,10 @@ static int send_burst(struct td_bursts *bursts, uint32_t batch)
 	for (uint32_t i = 0; i < batch; i++)
 		if (client_ask(client, td_time_now_ns()))
 			return -ENOMEM;
-	while (client->in_flight || client->queued)
+	while ((client->in_flight || client->queued) && !*bursts->stop)
 		client_wait(client, td_time_now_ns() + LOOK_NS);
+	if (*bursts->stop)
+		return -EINTR;
 	return bursts->failed ? -EIO : 0;
 }
 
@@ -68,7 +74,7 @@ static int compare(const void *left, const void *right)
 }
 
 int td_bursts_measure(struct td_bursts *bursts, uint32_t batch, uint32_t count, double quantile,
-	const volatile sig_atomic_t *stop, double *ret_latency_s, struct td_err *err)
+	double *ret_latency_s, struct td_err *err)
 {
 	td_auto_free double *latencies = calloc(count, sizeof(*latencies));
 	double rank = ceil(quantile * count);
@@ -76,7 +82,7 @@ int td_bursts_measure(struct td_bursts *bursts, uint32_t batch, uint32_t count, 
 	if (!latencies)
 		return td_err_set(err, -ENOMEM, "no memory for %u latencies", count);
 	for (uint32_t i = 0; i < count + UNCOUNTED; i++) {
-		int r = *stop ? -EINTR : send_burst(bursts, batch);
+		int r = send_burst(bursts, batch);
 
 		if (r == -EIO)
 			return td_err_set(err, r,

@@ -16,13 +16,17 @@ struct td_err;
 
 struct td_bursts {
 	struct client client;
+	const volatile sig_atomic_t *stop;
 	uint64_t least_ns; /* of the present burst */
 	uint32_t failed;
 };
 
-/* Connects nowhere yet. 0, or a negative errno with a sentence. */
-int td_bursts_init(
-	struct td_bursts *bursts, const char *url, uint32_t batch_max, struct td_err *err);
+/*
+ * Connects nowhere yet. Nothing is waited for any more once *stop is set. 0, or a negative errno
+ * with a sentence.
+ */
+int td_bursts_init(struct td_bursts *bursts, const char *url, uint32_t batch_max,
+	const volatile sig_atomic_t *stop, struct td_err *err);
 void td_bursts_deinit(struct td_bursts *bursts);
 
 /* Asks once. True: it was answered. */
@@ -33,4 +37,4 @@ bool td_bursts_is_up(struct td_bursts *bursts);
  * quantile of them, by nearest rank. 0; -EIO with a sentence: a request failed; -EINTR: *stop.
  */
 int td_bursts_measure(struct td_bursts *bursts, uint32_t batch, uint32_t count, double quantile,
-	const volatile sig_atomic_t *stop, double *ret_latency_s, struct td_err *err);
+	double *ret_latency_s, struct td_err *err);

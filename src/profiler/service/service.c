@@ -267,7 +267,7 @@ static int start_service(struct campaign *c, uint32_t share, struct td_err *err)
 
 	if (c->service.pid)
 		return 0;
-	r = td_bursts_init(&c->client, c->url, TD_GRID_BATCH_MAX, err);
+	r = td_bursts_init(&c->client, c->url, TD_GRID_BATCH_MAX, &stop, err);
 	c->has_client = !r;
 	r = r ? r : td_node_start(&c->service, c->name, share, NULL, c->command, err);
 	r = r ? r : await(c, &c->service, "the service", is_serving, err);
@@ -318,7 +318,7 @@ static int measure(struct campaign *c, const struct td_neighbour *neighbour,
 	snprintf(batch, sizeof(batch), "%u", point->batch);
 	r = td_node_set(c->service.name, "batch", batch, err);
 	r = r ? r
-	      : td_bursts_measure(&c->client, point->batch, (uint32_t)c->bursts, c->quantile, &stop,
+	      : td_bursts_measure(&c->client, point->batch, (uint32_t)c->bursts, c->quantile,
 			&point->latency_s, err);
 	if (!r && c->neighbour.pid && td_node_has_ended(&c->neighbour))
 		r = td_err_set(err, -ECHILD, "%s has ended", neighbour->name);
