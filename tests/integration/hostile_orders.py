@@ -292,8 +292,8 @@ def leave_a_number(began, world, go, accepted):
     assert is_attached(peer)
     tool = connect(world)
     tool.send(act("ghost", EVICT))
-    tool.recv(4096)
-    began()
+    # Who cannot be told from the owner of the number now has no rights, so his order is refused.
+    began(b"refused" if struct.unpack_from("<H", tool.recv(4096), 2)[0] == ERROR else b"taken")
     peer.settimeout(None)
     while peer.recv(4096):
         pass
@@ -328,9 +328,10 @@ def whoever_gets_the_number_of_a_dead_program_lives():
                 try:
                     os.kill(world.daemon_pid(), signal.SIGCONT)
                     os.write(tell, b"1")
-                    assert user.said(), "the other user's process has failed"
+                    order = user.said()
+                    assert order in (b"taken", b"refused"), "the other user's process has failed"
                     world.stays_usable()
-                    until(lambda: other.poll() is not None
+                    until(lambda: order == b"refused" or other.poll() is not None
                           or [e for e in world.events("action") if "timed" in e["detail"]],
                           "the daemon gives up")
                     assert other.poll() is None, f"{other}: ended by the daemon"

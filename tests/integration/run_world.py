@@ -57,11 +57,25 @@ class Run:
             os.killpg(self.pid, signal.SIGKILL)
         self.process.communicate()
 
+    def processes(self):
+        """Its processes, as /proc shows them: where a signal was lost is seen there."""
+        rows = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/status") as f:
+                    lines = f.read().split("\n")
+                if os.getsid(int(pid)) == self.pid:
+                    rows.append([line.replace("\t", " ") for line in lines if line.startswith(
+                        ("Name", "State", "Pid", "PPid", "SigPnd", "ShdPnd", "SigBlk"))])
+            except OSError:
+                continue
+        return rows
+
     def line(self):
         """The next line of stdout; "" at its end."""
         while "\n" not in self.text:
             ready, _, _ = select.select([self.process.stdout], [], [], DEADLINE_S)
-            assert ready, f"never: a line behind {self.text!r}"
+            assert ready, f"never: a line behind {self.text!r}: {self.processes()}"
             more = os.read(self.process.stdout.fileno(), 4096).decode()
             self.text += more or "\n"
         line, self.text = self.text.split("\n", 1)
