@@ -19,6 +19,8 @@ LIBRARY, TRAIN = f"{BUILD}/src/preload/libtandem.so", f"{BUILD}/examples/train"
 SMALL = ["--size", "8m", "--gpu", "10ms", "--cpu", "5ms", "--steps", "6"]
 LARGE = ["--size", "46m", "--gpu", "20ms", "--cpu", "5ms", "--steps", "3"]
 DEADLINE_S = 180  # after this a program counts as hung
+# As at a login: under nohup the programs would ignore it.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 class Skip(Exception):
