@@ -367,6 +367,7 @@ struct td_policy_options {
 	 */
 	uint32_t swap_share_long_ppm;
 	uint64_t quantum_long_ns;
+	bool stays; /* tandem: no job is moved to another GPU */
 };
 
 struct td_policy {

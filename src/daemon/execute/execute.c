@@ -532,6 +532,7 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 		.window_ns = node->options.window_ns,
 		.swap_share_long_ppm = node->options.swap_share_long_ppm,
 		.quantum_long_ns = node->options.quantum_long_ns,
+		.stays = !node->options.moves,
 	};
 	struct td_plan plan = {.verdicts = node->verdicts,
 		.grants = node->grants,

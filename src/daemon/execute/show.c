@@ -119,7 +119,9 @@ static uint64_t host_bytes_shown(const struct td_client *client)
 
 bool td_show_is_moving(const struct td_node *node)
 {
-	return (node->policy->needs | node->policy->uses) & TD_HAS(MIGRATION);
+	uint32_t uses = node->options.moves ? node->policy->uses : 0;
+
+	return (node->policy->needs | uses) & TD_HAS(MIGRATION);
 }
 
 static void show_moves(

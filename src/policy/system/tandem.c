@@ -26,7 +26,7 @@
  * memory, and it fits there (DCUDA's Algorithm 2). It has to pay: where the demand is d GPUs, jobs
  * lose 1 - 1/d of the time by waiting for each other. The move is planned once they have lost as
  * much as it costs (the ski-rental rule again): its last pause, or else a guess by its bytes. After
- * that it rests (moves.h).
+ * that it rests (moves.h). The option `moves` switches this off.
  *
  * It takes nvshare's turns and its use of all of the memory, AntMan's duty by step time, MuxFlow's
  * PID, and Mudi's latency objective as the figure to control, and DCUDA's balancing. DCUDA's
@@ -306,8 +306,10 @@ static void tandem_policy_step(void *state, const struct td_policy_options *opti
 	offer_sms(view, plan);
 	if (view->has & TD_HAS(PRIORITY))
 		set_priorities(view, plan);
-	if (options->enabled)
+	if (options->enabled && !options->stays)
 		balance_gpus(tandem, view, now_ns, plan);
+	else
+		tandem->moves.known_count = 0; /* what was wanted is too old by the next look */
 	if (!(view->has & TD_HAS(DUTY)) || !options->enabled)
 		return;
 	td_view_count_besteffort(view, besteffort_jobs);

@@ -25,7 +25,7 @@ struct td_options {
 	 */
 	uint32_t has;
 	const struct td_policy *policy;
-	bool enabled;
+	bool enabled, moves;
 	enum td_meter_option meter;
 	uint64_t evict_deadline_ns;
 	uint64_t quantum_ns, quantum_min_ns, quantum_long_ns, drain_deadline_ns, sample_ns,

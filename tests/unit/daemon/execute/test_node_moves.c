@@ -205,6 +205,20 @@ TEST(a_policy_that_moves_jobs_is_shown_gpus_that_have_none)
 	CHECK(!w.node.gpu_views[2].shut);
 }
 
+TEST(a_policy_that_need_not_move_jobs_is_shown_no_more_gpus_while_moves_are_off)
+{
+	begin_actions();
+	list_gpus(3);
+	(void)program(0, "mover", MIB);
+	planner.uses |= TD_HAS(MIGRATION);
+	w.node.options.moves = false;
+	(void)settle(&w);
+	CHECK_EQ(w.node.gpu_count, 1);
+	w.node.options.moves = true;
+	(void)settle(&w);
+	CHECK_EQ(w.node.gpu_count, 3);
+}
+
 TEST(a_policy_sees_who_can_move_and_who_moves)
 {
 	struct td_msg movable = {.type = TD_MSG_TYPE_movable};

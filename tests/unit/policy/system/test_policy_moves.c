@@ -223,6 +223,24 @@ TEST(tandem_moves_nothing_that_does_not_fit_or_does_not_pay)
 	CHECK_EQ(node.plan.action_count, 0);
 }
 
+TEST(tandem_moves_nothing_while_moves_are_off_and_begins_anew_afterwards)
+{
+	struct td_client_view *b = begin_tandem();
+
+	node.options.stays = true;
+	pass(60000 * MS);
+	CHECK_EQ(node.plan.action_count, 0);
+	node.options.stays = false;
+	pass(1400 * MS);
+	node.options.stays = true;
+	pass(10 * MS);
+	node.options.stays = false;
+	pass(1400 * MS);
+	CHECK_EQ(node.plan.action_count, 0);
+	pass(100 * MS);
+	CHECK_EQ(count_actions(TD_ACTION_MIGRATE, b), 1);
+}
+
 /* Otherwise what is sliced would seem to need less, and be let in all at once. */
 TEST(dcuda_does_not_take_closed_time_for_idle_time)
 {

@@ -25,16 +25,16 @@ TEST(every_default_is_valid_and_shown_as_typed)
 	CHECK_STR(options.policy->name, "tandem");
 	CHECK_EQ(options.quantum_ns, 30000000000ll);
 	CHECK_EQ(options.swap_share_ppm, 100000);
-	CHECK(options.enabled);
+	CHECK(options.enabled && options.moves);
 }
 
 TEST(bad_values_are_quoted_and_change_nothing)
 {
 	static const char *const bad[][2] = {{"policy", "nvshere"}, {"enabled", "maybe"},
-		{"quantum", "30 s"}, {"swap.share", "110%"}, {"swap.share", "0%"},
-		{"quantum", "0s"}, {"quantum", "2h"}, {"window", "11s"}, {"gpu.capacity", "9e99Gi"},
-		{"gpu.capacity", "0"}, {"gpu.capacity", "1"}, {"gpu.capacity", "1048575"},
-		{"gpu.capacity", "0.09%"}, {"quantom", "3s"}};
+		{"moves", "auto"}, {"quantum", "30 s"}, {"swap.share", "110%"},
+		{"swap.share", "0%"}, {"quantum", "0s"}, {"quantum", "2h"}, {"window", "11s"},
+		{"gpu.capacity", "9e99Gi"}, {"gpu.capacity", "0"}, {"gpu.capacity", "1"},
+		{"gpu.capacity", "1048575"}, {"gpu.capacity", "0.09%"}, {"quantom", "3s"}};
 	struct td_options options, before;
 	struct td_err err;
 
