@@ -23,10 +23,11 @@
  * the next one's turn; bounding it makes all host parts coincide (measured: docs/results/demo.md).
  *
  * Moves. A job moves to another GPU if the jobs of its own demand more than it has, of cores or
- * memory, and it fits there (DCUDA's Algorithm 2). It has to pay: where the demand is d GPUs, jobs
- * lose 1 - 1/d of the time by waiting for each other. The move is planned once they have lost as
- * much as it costs (the ski-rental rule again): its last pause, or else a guess by its bytes. After
- * that it rests (moves.h). The option `moves` switches this off.
+ * memory, and it fits there (DCUDA's Algorithm 2). Less protected jobs do not count, since they
+ * give way. It has to pay: where the demand is d GPUs, jobs lose 1 - 1/d of the time by waiting for
+ * each other. The move is planned once they have lost as much as it costs (the ski-rental rule
+ * again): its last pause, or else a guess by its bytes. After that it rests (moves.h). The option
+ * `moves` switches this off.
  *
  * It takes nvshare's turns and its use of all of the memory, AntMan's duty by step time, MuxFlow's
  * PID, and Mudi's latency objective as the figure to control, and DCUDA's balancing. DCUDA's
@@ -236,6 +237,32 @@ static void add_up(struct tandem *tandem, uint32_t apps, uint32_t gpus)
 	}
 }
 
+/*
+ * Less protected jobs give way, so a job can be moved only where it and those that are at least as
+ * protected demand more than the GPU has. Otherwise anybody's besteffort work could push a service
+ * off its GPU.
+ */
+static void keep_protected(struct tandem *tandem, const struct td_view *view)
+{
+	double core[TD_GPU_MAX][TD_CLASS_N] = {{0}}, memory[TD_GPU_MAX][TD_CLASS_N] = {{0}};
+
+	for (uint32_t c = 0; c < view->client_count; c++) {
+		const struct td_balance_app *app = &tandem->moves.apps[c];
+
+		for (uint32_t k = view->clients[c].class; k < TD_CLASS_N; k++) {
+			core[app->gpu][k] += app->core;
+			memory[app->gpu][k] += app->memory;
+		}
+	}
+	for (uint32_t c = 0; c < view->client_count; c++) {
+		struct td_balance_app *app = &tandem->moves.apps[c];
+		enum td_class k = view->clients[c].class;
+
+		app->movable &= core[app->gpu][k] > balance.core_over ||
+				memory[app->gpu][k] > balance.memory;
+	}
+}
+
 /* Returns how long it takes until the jobs of a GPU have lost the cost of the client's move. */
 static uint64_t hold_ns(const struct td_client_view *client, double demand)
 {
@@ -271,6 +298,7 @@ static void balance_gpus(
 		return;
 	apps = td_moves_look(&tandem->moves, view, now_ns);
 	add_up(tandem, apps, view->gpu_count);
+	keep_protected(tandem, view);
 	count = td_balance(
 		&balance, tandem->moves.apps, apps, view->gpu_count, tandem->order, tandem->wanted);
 	for (uint32_t m = 0; m < count; m++) {

@@ -223,6 +223,19 @@ TEST(tandem_moves_nothing_that_does_not_fit_or_does_not_pay)
 	CHECK_EQ(node.plan.action_count, 0);
 }
 
+TEST(tandem_moves_no_job_because_of_less_protected_ones)
+{
+	struct td_client_view *b = begin_tandem();
+
+	node.clients[0].class = TD_CLASS_BESTEFFORT;
+	node.clients[0].migrates = false;
+	pass(60000 * MS);
+	CHECK_EQ(node.plan.action_count, 0);
+	b->class = TD_CLASS_BESTEFFORT;
+	pass(1600 * MS);
+	CHECK_EQ(count_actions(TD_ACTION_MIGRATE, b), 1);
+}
+
 TEST(tandem_moves_nothing_while_moves_are_off_and_begins_anew_afterwards)
 {
 	struct td_client_view *b = begin_tandem();
