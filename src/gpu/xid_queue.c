@@ -16,11 +16,45 @@ static void drop_old_lines(struct td_xid_queue *queue, uint64_t now_ns)
 		drop_line(queue, 0);
 }
 
+static void drop_error(struct td_xid_queue *queue, uint32_t i)
+{
+	queue->count--;
+	memmove(&queue->errors[i], &queue->errors[i + 1],
+		(queue->count - i) * sizeof(queue->errors[0]));
+}
+
+static bool has_number(const struct td_xid_queue *queue, uint32_t from, uint32_t to, uint32_t xid)
+{
+	for (uint32_t i = from; i < to; i++)
+		if (queue->errors[i].xid == xid)
+			return true;
+	return false;
+}
+
+/*
+ * Returns whether there is room for the error. A program may cause its own errors in any number,
+ * so one of a number that does not wait yet takes the place of one whose number waits twice.
+ */
+static bool make_room(struct td_xid_queue *queue, uint32_t xid)
+{
+	if (queue->count < TD_XID_QUEUE_MAX)
+		return true;
+	if (has_number(queue, 1, queue->count, xid))
+		return false;
+	for (uint32_t i = queue->count - 1; i > 1; i--) {
+		if (!has_number(queue, 1, i, queue->errors[i].xid))
+			continue;
+		drop_error(queue, i);
+		return true;
+	}
+	return false;
+}
+
 void td_xid_queue_event(struct td_xid_queue *queue, uint32_t xid, uint64_t now_ns)
 {
 	struct td_xid_error error = {.xid = xid, .ns = now_ns};
 
-	if (!xid || queue->count == TD_XID_QUEUE_MAX)
+	if (!xid || !make_room(queue, xid))
 		return;
 	if (queue->count && error.ns <= queue->errors[queue->count - 1].ns)
 		error.ns = queue->errors[queue->count - 1].ns + 1;
@@ -92,9 +126,7 @@ struct td_xid_error td_xid_queue_show(struct td_xid_queue *queue, uint64_t now_n
 {
 	pair(queue);
 	if (is_done(queue, now_ns)) {
-		queue->count--;
-		memmove(&queue->errors[0], &queue->errors[1],
-			queue->count * sizeof(queue->errors[0]));
+		drop_error(queue, 0);
 		queue->shown_ns = now_ns;
 	}
 	return queue->count ? queue->errors[0] : (struct td_xid_error){.xid = 0};

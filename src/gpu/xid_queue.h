@@ -9,7 +9,8 @@
  * comes before the next td_xid_queue_show() belongs to that, not to an older one.
  *
  * Invariants: errors are shown in the order in which they came, each with a time of its own. Only
- * if more than TD_XID_QUEUE_MAX wait, the newest are left out.
+ * if more than TD_XID_QUEUE_MAX wait, some are left out: first the newest of a number that waits
+ * already, so that no flood of a program's errors hides one of the GPU.
  *
  * Pure: the time is a parameter.
  */

@@ -116,3 +116,25 @@ TEST(many_are_bounded)
 		CHECK_EQ(shown(), 31);
 	CHECK_EQ(queue.count, 1);
 }
+
+TEST(a_flood_of_a_programs_errors_does_not_hide_one_of_the_gpu)
+{
+	int others = 0;
+
+	start();
+	for (int i = 0; i < 100; i++)
+		td_xid_queue_event(&queue, i % 2 ? 13 : 31, now);
+	td_xid_queue_event(&queue, 79, now);
+	for (int i = 0; i < 100; i++)
+		td_xid_queue_event(&queue, i % 2 ? 13 : 31, now);
+	CHECK_EQ(queue.count, TD_XID_QUEUE_MAX);
+	while (shown() != 79 && others++ < 100)
+		now += 2 * S;
+	CHECK_EQ(shown(), 79);
+	/* Errors of other numbers than any before have no room if all of them differ. */
+	start();
+	for (uint32_t xid = 1; xid <= TD_XID_QUEUE_MAX + 5; xid++)
+		td_xid_queue_event(&queue, xid, now);
+	CHECK_EQ(queue.count, TD_XID_QUEUE_MAX);
+	CHECK_EQ(shown(), 1);
+}
