@@ -100,14 +100,16 @@ void td_cpus_turn(struct td_cpus *cpus, struct td_node *node, uint64_t now_ns)
 	}
 }
 
-const char *td_cpus_why(const struct td_cpus *cpus, const struct td_node *node)
+const char *td_cpus_why(
+	const struct td_cpus *cpus, const struct td_node *node, struct td_identity reader)
 {
 	struct td_list *it;
 
 	if (*cpus->cpuset.why || !*cpus->set)
 		return cpus->cpuset.why;
 	td_list_for_each (it, &node->processes)
-		if (*cpus->kept_why && td_process_at(it)->id == cpus->kept)
+		if (*cpus->kept_why && td_process_at(it)->id == cpus->kept &&
+			td_identity_may(reader, td_process_at(it)->who))
 			return cpus->kept_why;
 	return "";
 }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "daemon/model/machine/cpuset.h"
+#include "daemon/record/identity.h"
 
 struct td_node;
 
@@ -25,5 +26,9 @@ struct td_cpus {
 /* Applies the option to new processes. Call it in each turn. */
 void td_cpus_turn(struct td_cpus *cpus, struct td_node *node, uint64_t now_ns);
 
-/* Returns why the option has no effect, or none on a process that is there; "": it has. */
-const char *td_cpus_why(const struct td_cpus *cpus, const struct td_node *node);
+/*
+ * Returns why the option has no effect, or none on a process that is there and that the reader may
+ * see; "": it has.
+ */
+const char *td_cpus_why(
+	const struct td_cpus *cpus, const struct td_node *node, struct td_identity reader);

@@ -416,7 +416,7 @@ static void send_option(struct td_peer *peer, const struct td_option_row *row)
 	snprintf(msg.option.help, sizeof(msg.option.help), "%s", row->help);
 	if (!strcmp(row->key, "besteffort.cpus"))
 		snprintf(msg.option.why_not, sizeof(msg.option.why_not), "%s",
-			td_cpus_why(&peer->server->cpus, &peer->server->node));
+			td_cpus_why(&peer->server->cpus, &peer->server->node, peer->who));
 	td_peer_send(peer, &msg);
 }
 
