@@ -36,6 +36,7 @@ enum td_checkpoint_end {
 	TD_CHECKPOINT_NO_ROOM,   /* BACK: still checkpointed. MOVE: it is back where it was */
 	TD_CHECKPOINT_NOT_BACK,  /* it could not be restored, and is still checkpointed */
 	TD_CHECKPOINT_NOT_SAVED, /* BACK: it is not checkpointed */
+	TD_CHECKPOINT_BUSY,      /* no exit status: too many helpers are at work */
 	TD_CHECKPOINT_NOT_MOVED, /* MOVE: refused there; it is back where it was */
 	TD_CHECKPOINT_END_N,
 };

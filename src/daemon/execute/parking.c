@@ -1,9 +1,11 @@
 /* This file implements parking.h. */
 #include "daemon/execute/parking.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bounds.h"
 #include "base/err.h"
 #include "base/parse.h"
 #include "base/time.h"
@@ -48,6 +50,8 @@ static const char *const end_words[TD_CHECKPOINT_END_N] = {
 	[TD_CHECKPOINT_NOT_BACK] =
 		"the driver could not bring it back, and it stays on the host: try tandem restore",
 	[TD_CHECKPOINT_NOT_SAVED] = "it is not checkpointed",
+	[TD_CHECKPOINT_BUSY] =
+		"too many checkpoints are under way: try again when one of them has ended",
 	[TD_CHECKPOINT_NOT_MOVED] = "the driver refuses to restore it on that GPU",
 };
 
@@ -136,15 +140,56 @@ static uint64_t saved_bytes(const struct td_process *process)
 	return bytes;
 }
 
+/* Returns what the act keeps free on the GPU. */
+static uint64_t reserved_bytes(const struct td_node *node, const struct td_act *act, uint32_t gpu)
+{
+	const struct td_process *process = process_of(node, act);
+	uint64_t bytes = 0;
+	struct td_list *it;
+
+	if (td_act_has_ended(act) || !process || process->parking.number != act->number)
+		return 0;
+	if (act->kind == TD_ACTION_MIGRATE)
+		return target_of(node, act) == gpu ? client_of(node, act)->device.used : 0;
+	if (act->kind != TD_ACTION_RESTORE || act->migration.stage != TD_MIGRATION_ROOM)
+		return 0;
+	td_list_for_each (it, &process->clients)
+		bytes += client_at(it)->gpu == gpu ? td_holding_charge(&client_at(it)->saved) : 0;
+	return bytes;
+}
+
+static bool is_by_driver(const struct td_act *act)
+{
+	return act->kind == TD_ACTION_MIGRATE && act->migration.by_driver;
+}
+
+/*
+ * Returns the room on the GPU, without what other moves have found there already. They are charged
+ * only when they are done.
+ */
+static uint64_t room_on(const struct td_node *node, uint32_t gpu, const struct td_act *but)
+{
+	uint64_t left = td_account_left(&node->gpus[gpu].account);
+	struct td_list *it;
+
+	td_list_for_each (it, &node->acts) {
+		const struct td_act *act = td_container_of(it, struct td_act, of_node);
+
+		if (act != but && is_by_driver(act) && act->migration.stage != TD_MIGRATION_ROOM)
+			left = td_sub_sat(left, reserved_bytes(node, act, gpu));
+	}
+	return left;
+}
+
 /* Returns the first client whose GPU lacks room for what the driver would bring back, or NULL. */
 static const struct td_client *lacks_room(
-	const struct td_node *node, const struct td_process *process)
+	const struct td_node *node, const struct td_act *act, const struct td_process *process)
 {
 	struct td_list *it;
 
 	td_list_for_each (it, &process->clients)
 		if (td_holding_charge(&client_at(it)->saved) >
-			td_account_left(&node->gpus[client_at(it)->gpu].account))
+			room_on(node, client_at(it)->gpu, act))
 			return client_at(it);
 	return NULL;
 }
@@ -281,8 +326,9 @@ static void call_helper(
 {
 	struct td_checkpoint_order order = {.number = act->number,
 		.pid = process->pid,
-		.uid = process->who.uid,
+		.who = process->who,
 		.timeout_ms = LOCK_MS};
+	int r;
 
 	order.what = act->kind == TD_ACTION_CHECKPOINT ? TD_CHECKPOINT_SAVE
 		     : act->kind == TD_ACTION_RESTORE  ? TD_CHECKPOINT_BACK
@@ -291,8 +337,10 @@ static void call_helper(
 		pair_up(node, client_of(node, act)->gpu, target_of(node, act), &order);
 	enter(act, TD_MIGRATION_GO, TD_NEVER);
 	act->migration.began_ns = now_ns;
-	if (node->io.checkpoint(node->io.arg, &order)) {
-		td_parking_ended(node, act->number, TD_CHECKPOINT_NO_DRIVER, now_ns);
+	r = node->io.checkpoint(node->io.arg, &order);
+	if (r) {
+		td_parking_ended(node, act->number,
+			r == -EAGAIN ? TD_CHECKPOINT_BUSY : TD_CHECKPOINT_NO_DRIVER, now_ns);
 		return;
 	}
 	td_stopped_is_locked(node, process, now_ns);
@@ -306,7 +354,7 @@ static void say_room(struct td_node *node, struct td_act *act, uint32_t gpu, uin
 {
 	char reason[192], has[32], needs[32];
 
-	(void)td_format_size(has, sizeof(has), td_account_left(&node->gpus[gpu].account));
+	(void)td_format_size(has, sizeof(has), room_on(node, gpu, act));
 	(void)td_format_size(needs, sizeof(needs), needs_bytes);
 	snprintf(reason, sizeof(reason), "GPU %u has room for %s, and it needs %s",
 		td_gpu_number(node, gpu), has, needs);
@@ -318,7 +366,7 @@ static void find_room(
 	struct td_node *node, struct td_act *act, struct td_process *process, uint64_t now_ns)
 {
 	const struct td_client *lacking =
-		process->parking.is_saved ? lacks_room(node, process) : NULL;
+		process->parking.is_saved ? lacks_room(node, act, process) : NULL;
 	struct td_list *it;
 
 	if (lacking && now_ns < act->migration.deadline_ns)
@@ -335,19 +383,34 @@ static void find_room(
 	call_helper(node, act, process, now_ns);
 }
 
+/*
+ * MIGRATE: does the new GPU have room for what the client uses? What it was told that it may use
+ * beyond that does not count: it is taken back before the driver moves it.
+ */
+static bool has_target_room(
+	const struct td_node *node, const struct td_act *act, const struct td_client *client)
+{
+	uint32_t to = target_of(node, act);
+
+	return to < TD_GPU_MAX && client->device.used <= room_on(node, to, act);
+}
+
+static void refuse_target(
+	struct td_node *node, struct td_act *act, struct td_client *client, uint64_t now_ns)
+{
+	uint32_t to = target_of(node, act);
+
+	let_go(client->process);
+	say_room(node, act, to < TD_GPU_MAX ? to : client->gpu, client->device.used, now_ns);
+}
+
 /* MIGRATE: waits for room on the new GPU, which is kept free from now on, and closes the gate. */
 static void find_target_room(
 	struct td_node *node, struct td_act *act, struct td_client *client, uint64_t now_ns)
 {
-	uint32_t to = target_of(node, act);
-	uint64_t left = to < TD_GPU_MAX ? td_account_left(&node->gpus[to].account) : 0;
-
-	if (td_client_charge(client) > left && now_ns < act->migration.deadline_ns)
-		return;
-	if (td_client_charge(client) > left || to == TD_GPU_MAX) {
-		let_go(client->process);
-		say_room(node, act, to < TD_GPU_MAX ? to : client->gpu, td_client_charge(client),
-			now_ns);
+	if (!has_target_room(node, act, client)) {
+		if (now_ns >= act->migration.deadline_ns)
+			refuse_target(node, act, client, now_ns);
 		return;
 	}
 	client->process->parking.closes = true;
@@ -357,7 +420,11 @@ static void find_target_room(
 static void wait_closed(
 	struct td_node *node, struct td_act *act, struct td_process *process, uint64_t now_ns)
 {
-	if (process->phase == TD_PHASE_CLOSED && !process->parking.looks && !never(process)) {
+	if (process->phase == TD_PHASE_CLOSED && is_by_driver(act) &&
+		!has_target_room(node, act, client_of(node, act))) {
+		refuse_target(node, act, client_of(node, act), now_ns);
+	} else if (process->phase == TD_PHASE_CLOSED && !process->parking.looks &&
+		   !never(process)) {
 		call_helper(node, act, process, now_ns);
 	} else if (!process->parking.looks && never(process)) {
 		let_go(process);
@@ -396,24 +463,6 @@ void td_parking_step(struct td_node *node, struct td_act *act, uint64_t now_ns)
 		wait_closed(node, act, process, now_ns);
 }
 
-/* Returns what the act keeps free on the GPU. */
-static uint64_t reserved_bytes(const struct td_node *node, const struct td_act *act, uint32_t gpu)
-{
-	const struct td_process *process = process_of(node, act);
-	uint64_t bytes = 0;
-	struct td_list *it;
-
-	if (td_act_has_ended(act) || !process || process->parking.number != act->number)
-		return 0;
-	if (act->kind == TD_ACTION_MIGRATE)
-		return target_of(node, act) == gpu ? td_client_charge(client_of(node, act)) : 0;
-	if (act->kind != TD_ACTION_RESTORE || act->migration.stage != TD_MIGRATION_ROOM)
-		return 0;
-	td_list_for_each (it, &process->clients)
-		bytes += client_at(it)->gpu == gpu ? td_holding_charge(&client_at(it)->saved) : 0;
-	return bytes;
-}
-
 uint64_t td_parking_reserved_bytes(const struct td_node *node, uint32_t gpu)
 {
 	uint64_t bytes = 0;
@@ -422,8 +471,7 @@ uint64_t td_parking_reserved_bytes(const struct td_node *node, uint32_t gpu)
 	td_list_for_each (it, &node->acts) {
 		const struct td_act *act = td_container_of(it, struct td_act, of_node);
 
-		if (act->kind == TD_ACTION_RESTORE ||
-			(act->kind == TD_ACTION_MIGRATE && act->migration.by_driver))
+		if (act->kind == TD_ACTION_RESTORE || is_by_driver(act))
 			bytes += reserved_bytes(node, act, gpu);
 	}
 	return bytes;
@@ -541,7 +589,7 @@ static void undo(
 	struct td_checkpoint_order order = {.number = act->number,
 		.what = TD_CHECKPOINT_BACK,
 		.pid = process->pid,
-		.uid = process->who.uid};
+		.who = process->who};
 
 	act->migration.undoes = true;
 	if (node->io.checkpoint(node->io.arg, &order))

@@ -20,6 +20,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "daemon/record/identity.h"
 #include "gpu/checkpoint.h"
 
 struct td_act;
@@ -32,7 +33,7 @@ struct td_checkpoint_order {
 	uint64_t number; /* of the act */
 	enum td_checkpoint what;
 	pid_t pid;
-	uid_t uid;
+	struct td_identity who;
 	uint32_t timeout_ms;
 	uint32_t pair_count; /* for MOVE: each GPU of the machine, and where its memory goes */
 	uint8_t pairs[TD_CHECKPOINT_PAIRS_MAX][2][16];

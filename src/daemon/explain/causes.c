@@ -52,6 +52,11 @@ CONDITION(stopped_by_debugger)
 
 CONDITION(checkpointed)
 {
+	return f->stop == TD_STOP_LOCKED && f->process->parking.is_saved;
+}
+
+CONDITION(locked)
+{
 	return f->stop == TD_STOP_LOCKED;
 }
 

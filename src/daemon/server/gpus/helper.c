@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "daemon/execute/parking.h"
+#include "daemon/model/node.h"
+#include "daemon/model/sharing/pool.h"
 
 #define NUMBERS 4
 
@@ -75,7 +77,7 @@ static int run(const struct td_checkpoint_order *order, pid_t *ret_pid)
 
 	snprintf(numbers[0], sizeof(numbers[0]), "%u", (unsigned)order->what);
 	snprintf(numbers[1], sizeof(numbers[1]), "%d", (int)order->pid);
-	snprintf(numbers[2], sizeof(numbers[2]), "%u", (unsigned)order->uid);
+	snprintf(numbers[2], sizeof(numbers[2]), "%u", (unsigned)order->who.uid);
 	snprintf(numbers[3], sizeof(numbers[3]), "%" PRIu32, order->timeout_ms);
 	for (uint32_t i = 0; i < NUMBERS; i++)
 		argv[n++] = numbers[i];
@@ -86,6 +88,20 @@ static int run(const struct td_checkpoint_order *order, pid_t *ret_pid)
 	return spawn(argv, ret_pid);
 }
 
+bool td_helpers_allow(const struct td_helpers *helpers, struct td_identity who)
+{
+	static const struct td_pool pool = {.total = TD_HELPERS_MAX};
+	uint32_t used = 0, has = 0;
+
+	for (size_t i = 0; i < TD_HELPERS_MAX; i++) {
+		bool works = helpers->all[i].source.fd >= 0;
+
+		used += works;
+		has += works && td_identity_is_counted_as(helpers->all[i].who, who);
+	}
+	return td_pool_allows(&pool, used, has, td_node_is_owner(helpers->node, who));
+}
+
 int td_helpers_start(struct td_helpers *helpers, const struct td_checkpoint_order *order)
 {
 	struct td_helper *helper = NULL;
@@ -94,12 +110,13 @@ int td_helpers_start(struct td_helpers *helpers, const struct td_checkpoint_orde
 	for (size_t i = 0; i < TD_HELPERS_MAX && !helper; i++)
 		if (helpers->all[i].source.fd < 0)
 			helper = &helpers->all[i];
-	if (!helper)
+	if (!helper || !td_helpers_allow(helpers, order->who))
 		return -EAGAIN;
 	r = run(order, &helper->pid);
 	if (r)
 		return r;
 	helper->number = order->number;
+	helper->who = order->who;
 	helper->source.fd = (int)syscall(SYS_pidfd_open, helper->pid, 0);
 	r = helper->source.fd < 0 ? -errno : td_loop_add(helpers->loop, &helper->source);
 	if (!r)

@@ -4,7 +4,9 @@
 #include <errno.h>
 
 #include "daemon/execute/parking.h"
+#include "daemon/explain/explain.h"
 #include "daemon/node/gpus.h"
+#include "daemon/server/gpus/helper.h"
 #include "proto/unmovable.h"
 
 #define PARKED (&w.fakes[0])
@@ -44,26 +46,49 @@ static void begin_parking(uint64_t demanded)
 	CHECK(is_open(PARKED));
 }
 
-static struct td_act *order(enum td_action_kind kind)
+static struct td_act *order_of(const char *name, enum td_action_kind kind)
 {
 	struct td_act *acts[TD_ACTS_MAX];
 	uint32_t count = 0;
 
-	CHECK_EQ(td_actions_order(&w.node, td_identity_local(1000), "parked", kind, "1", w.now,
-			 acts, &count, NULL),
+	CHECK_EQ(td_actions_order(&w.node, td_identity_local(1000), name, kind, "1", w.now, acts,
+			 &count, NULL),
 		0);
 	CHECK_EQ(count, 1);
 	(void)settle(&w);
 	return acts[0];
 }
 
-static void answers(uint64_t reasons)
+static struct td_act *order(enum td_action_kind kind)
+{
+	return order_of("parked", kind);
+}
+
+static void answers_of(struct fake *f, uint64_t reasons)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_movable};
 
 	msg.movable.reasons = reasons;
-	CHECK_EQ(say(&w, PARKED, &msg), 0);
+	CHECK_EQ(say(&w, f, &msg), 0);
 	(void)settle(&w);
+}
+
+static void answers(uint64_t reasons)
+{
+	answers_of(PARKED, reasons);
+}
+
+/* Two of the same kind, of which programs are on the first. */
+static void list_two_gpus(void)
+{
+	struct td_nvml_gpu listed[2] = {{.index = 0}, {.index = 1}};
+
+	for (int i = 0; i < 2; i++) {
+		memset(listed[i].uuid, i + 1, 16);
+		listed[i].total_bytes = w.node.gpus[0].total_bytes;
+		snprintf(listed[i].name, sizeof(listed[i].name), "%s", w.node.gpus[0].name);
+	}
+	td_gpus_seen(&w.node, listed, 2, w.now);
 }
 
 static void helper_ends(enum td_checkpoint_end end)
@@ -88,14 +113,30 @@ static bool state_is(const char *state)
 	return !strcmp(td_process_state(PARKED->process), state);
 }
 
+static char state_cause[32];
+
+static void keep_first(void *arg, const struct td_msg *row)
+{
+	(void)arg;
+	if (!*state_cause)
+		snprintf(state_cause, sizeof(state_cause), "%.31s", row->cause.id);
+}
+
+static bool is_explained_by(const char *cause)
+{
+	*state_cause = 0;
+	(void)td_explain(&w.node, PARKED->process, td_identity_local(0), w.now, keep_first, NULL);
+	return !strcmp(state_cause, cause);
+}
+
 TEST(what_the_driver_has_taken_off_is_charged_to_nobody)
 {
 	begin_parking(40 * MIB);
 	checkpoint();
-	CHECK(state_is("locked") && !is_open(PARKED));
+	CHECK(state_is("locked") && is_explained_by("locked") && !is_open(PARKED));
 	CHECK(w.node.gpus[0].account.charged >= 40 * MIB);
 	helper_ends(TD_CHECKPOINT_DONE);
-	CHECK(state_is("checkpointed") && !is_open(PARKED));
+	CHECK(state_is("checkpointed") && is_explained_by("checkpointed") && !is_open(PARKED));
 	CHECK_EQ(w.node.gpus[0].account.charged, 0);
 	later(100 * S);
 	CHECK(state_is("checkpointed"));
@@ -142,7 +183,24 @@ TEST(what_the_driver_refuses_goes_on)
 	act = order(TD_ACTION_CHECKPOINT);
 	answers(0);
 	CHECK_EQ(act->state, TD_ACTION_REFUSED);
+	CHECK(strstr(act->reason, "too many checkpoints are under way"));
 	CHECK(is_open(PARKED));
+}
+
+TEST(nobody_has_all_helpers)
+{
+	const struct td_identity one = td_identity_local(1000), other = {1000, 7};
+	struct td_helpers helpers;
+
+	begin_parking(MIB);
+	td_helpers_init(&helpers, NULL, &w.node);
+	for (int i = 0; i < TD_HELPERS_MAX / 2; i++) {
+		CHECK(td_helpers_allow(&helpers, one));
+		helpers.all[i].source.fd = 0;
+		helpers.all[i].who = one;
+	}
+	CHECK(!td_helpers_allow(&helpers, one));
+	CHECK(td_helpers_allow(&helpers, other));
 }
 
 TEST(what_would_break_a_program_is_not_tried)
@@ -182,17 +240,11 @@ TEST(what_a_killed_helper_has_done_is_undone)
 
 TEST(a_move_that_the_library_refuses_goes_by_the_driver)
 {
-	struct td_nvml_gpu listed[2] = {{.index = 0}, {.index = 1}};
 	const struct td_act *act;
 	const struct td_client *client;
 
 	begin_parking(8 * MIB);
-	for (int i = 0; i < 2; i++) {
-		memset(listed[i].uuid, i + 1, 16);
-		listed[i].total_bytes = w.node.gpus[0].total_bytes;
-		snprintf(listed[i].name, sizeof(listed[i].name), "%s", w.node.gpus[0].name);
-	}
-	td_gpus_seen(&w.node, listed, 2, w.now);
+	list_two_gpus();
 	answers(TD_UNMOVABLE(GRAPHS));
 	act = order(TD_ACTION_MIGRATE);
 	CHECK_EQ(helped.what, TD_CHECKPOINT_MOVE);
@@ -216,6 +268,37 @@ TEST(a_move_that_the_library_refuses_goes_by_the_driver)
 	(void)order(TD_ACTION_MIGRATE);
 	CHECK_EQ(orders, 0);
 	CHECK_EQ(client->gpu, 1);
+}
+
+TEST(two_that_go_by_the_driver_do_not_get_the_same_room)
+{
+	struct fake *second = &w.fakes[1], *other = &w.fakes[2];
+	struct td_act *act;
+
+	begin_parking(16 * MIB);
+	(void)plain_program(1, "second", 16 * MIB);
+	second->process->can = TD_CAN_MOVE;
+	(void)settle(&w);
+	list_two_gpus();
+	fake_hello(&w, other, "other", TD_BACKEND_PLAIN, false);
+	fake_attach(&w, other, 1, 1, 40 * MIB);
+	fake_want(&w, other);
+	(void)settle(&w);
+	answers(TD_UNMOVABLE(GRAPHS));
+	answers_of(second, TD_UNMOVABLE(GRAPHS));
+	act = order(TD_ACTION_MIGRATE);
+	CHECK_EQ(act->state, TD_ACTION_RUNNING);
+	CHECK_EQ(orders, 1);
+	act = order_of("second", TD_ACTION_MIGRATE);
+	CHECK_EQ(orders, 1);
+	later(11 * S);
+	CHECK_EQ(act->state, TD_ACTION_REFUSED);
+	CHECK(strstr(act->reason, "has room for 8"));
+	CHECK_EQ(orders, 1);
+	/* The memory of the first one can leave again, so the second one finds room afterwards. */
+	helper_ends(TD_CHECKPOINT_DONE);
+	(void)order_of("second", TD_ACTION_MIGRATE);
+	CHECK_EQ(orders, 2);
 }
 
 TEST(a_program_may_end_while_the_driver_is_at_it)
