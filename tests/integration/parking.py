@@ -120,6 +120,20 @@ def a_checkpointed_program_can_be_killed():
         nothing_is_left(world)
 
 
+def whoever_starts_the_daemon_may_ignore_his_children():
+    with World() as world:
+        path = f"{world.directory}/tandemd"
+        with open(path, "w") as f:
+            f.write(f'#!/bin/sh\nexec env --ignore-signal=CHLD {TANDEMD} "$@"\n')
+        os.chmod(path, 0o755)
+        world.environment["TANDEMD"] = path
+        program = Program(world, 1)
+        done(world, program, "checkpoint")
+        done(world, program, "restore")
+        program.goes_on()
+
+
 run_cases([a_program_leaves_its_gpu_and_comes_back, others_have_its_memory_until_it_comes_back,
            what_the_driver_refuses_changes_nothing, a_daemon_that_was_restarted_asks_the_driver,
-           a_checkpointed_program_can_be_killed])
+           a_checkpointed_program_can_be_killed,
+           whoever_starts_the_daemon_may_ignore_his_children])
