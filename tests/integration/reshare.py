@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 
 from mps_world import MpsWorld
 from world import BUILD, DEADLINE_S, SOFTGPU, TANDEM, Skip, run_cases, until
@@ -172,6 +173,37 @@ def who_ends_the_job_ends_a_shadow_too():
         process.wait(DEADLINE_S)
 
 
+# It says that it is ready when it is to end, and then takes its time.
+LATE = ("trap 'printf x >/proc/self/fd/${TANDEM_READY%%:*}; : >\"$SHADOW_FILE\"; sleep 2; exit' "
+        "TERM; while :; do sleep 0.05; done")
+
+
+def what_a_shadow_says_too_late_costs_no_cpu():
+    with ShadowWorld() as world:
+        path = f"{world.directory}/late"
+        with world.service(*service_whose_second_instance(LATE), SHADOW_FILE=path) as (process, _):
+            asks = threading.Thread(target=lambda: world.reshare(30))
+            asks.start()
+            until(lambda: [e for e in world.events("action") if "running" in e["detail"]],
+                  "the shadow starts")
+            ends = threading.Thread(target=lambda: world.tandem("evict", "service"))
+            ends.start()
+            until(lambda: os.path.exists(path), "the shadow speaks")
+            before_s = cpu_s(process.pid)
+            time.sleep(1)
+            assert process.poll() is None, "the shadow takes its time"
+            assert cpu_s(process.pid) - before_s < 0.3, "the supervisor sleeps"
+            asks.join()
+            ends.join()
+            process.wait(DEADLINE_S)
+
+
+def cpu_s(pid):
+    with open(f"/proc/{pid}/stat") as f:
+        fields = f.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def a_job_that_nobody_shadows_says_so():
     with ShadowWorld() as world:
         world.turn_on()
@@ -189,4 +221,5 @@ if __name__ == "__main__":
                a_shadow_that_fails_leaves_the_first_instance_untouched,
                a_shadow_that_is_killed_leaves_the_first_instance_untouched,
                a_shadow_that_gets_no_memory_leaves_the_first_instance_untouched,
-               who_ends_the_job_ends_a_shadow_too, a_job_that_nobody_shadows_says_so])
+               who_ends_the_job_ends_a_shadow_too,
+               what_a_shadow_says_too_late_costs_no_cpu, a_job_that_nobody_shadows_says_so])

@@ -31,8 +31,12 @@
 #include "proto/words.h"
 
 #define EXIT_OWN 125
-/* How often to look where a shadow listens. */
-#define LISTENS_NS (20 * TD_NS_PER_MS)
+/*
+ * How often to look where a shadow listens. A look reads all of /proc, so with many processes it
+ * has at most one part in LISTENS_SHARE of the time.
+ */
+#define LISTENS_NS    (20 * TD_NS_PER_MS)
+#define LISTENS_SHARE 20
 
 struct supervisor {
 	const struct td_supervise *options;
@@ -215,6 +219,7 @@ static void carry_out_shadow(struct supervisor *s, enum td_shadow_action action)
 static void look_whether_ready(struct supervisor *s)
 {
 	const struct td_shadow_input ready = {.event = TD_SHADOW_READY};
+	uint64_t now_ns = td_time_now_ns(), took_ns;
 	bool is_ready;
 
 	s->says_ready |= td_child_is_ready(&s->child);
@@ -222,9 +227,10 @@ static void look_whether_ready(struct supervisor *s)
 		return;
 	is_ready = td_child_is_ready(&s->other);
 	s->says_ready |= is_ready;
-	if (!is_ready && !s->says_ready && td_time_now_ns() >= s->look_ns) {
+	if (!is_ready && !s->says_ready && now_ns >= s->look_ns) {
 		is_ready = td_listens_as(s->child.pid, s->other.pid);
-		s->look_ns = td_time_now_ns() + LISTENS_NS;
+		took_ns = td_time_now_ns() - now_ns;
+		s->look_ns = now_ns + td_max_u64(LISTENS_NS, LISTENS_SHARE * took_ns);
 	}
 	if (is_ready)
 		feed_shadow(s, &ready);
@@ -431,13 +437,15 @@ static int until_ms(uint64_t wake_ns)
 
 static void wait_for_events(struct supervisor *s)
 {
+	/* Later nobody reads what it says, so it would be there at once, for ever. */
+	bool starts = s->shadow.state == TD_SHADOW_STARTING;
 	struct pollfd fds[] = {{s->signals.fd, POLLIN, 0}, {s->child.started_fd, POLLIN, 0},
 		{s->link.fd, POLLIN, 0}, {s->link.ask_fd, POLLIN, 0},
-		{s->child.ready_fd, POLLIN, 0}, {s->other.ready_fd, POLLIN, 0}};
+		{s->child.ready_fd, POLLIN, 0}, {starts ? s->other.ready_fd : -1, POLLIN, 0}};
 	uint64_t wake_ns = td_min_u64(s->life.wake_ns, td_relay_wake_ns(&s->signals.relay));
 
 	wake_ns = td_min_u64(wake_ns, s->shadow.wake_ns);
-	if (s->shadow.state == TD_SHADOW_STARTING && !s->says_ready)
+	if (starts && !s->says_ready)
 		wake_ns = td_min_u64(wake_ns, s->look_ns);
 	wake_ns = td_min_u64(wake_ns, td_link_wake_ns(&s->link));
 	(void)poll(fds, sizeof(fds) / sizeof(*fds), until_ms(wake_ns));
