@@ -217,8 +217,29 @@ static int requeue(struct td_scheduler *s, const struct td_brain_order *order)
 	return r;
 }
 
+/*
+ * Asks the state whether this one still leads, by a commit that deletes a key which nobody makes:
+ * it changes nothing, but the fence decides it as it decides a placement.
+ */
+static int check_lead(struct td_scheduler *s)
+{
+	struct td_state_compare fence = td_leader_fence(s->leader);
+	const struct td_state_write write = {.key = TD_SCHED_PREFIX "fence"};
+	const struct td_state_commit all = {
+		.compare = &fence, .write = &write, .compares = 1, .writes = 1};
+	int r = td_state_commit(s->state, &all, NULL);
+
+	if (!r)
+		return 0;
+	return r == TD_STATE_CONFLICT ? -ESTALE : -EAGAIN;
+}
+
 static int carry_out(struct td_scheduler *s, const struct td_brain_order *order)
 {
+	int r = order->verb == TD_ORDER_PLACE ? 0 : check_lead(s);
+
+	if (r)
+		return r;
 	switch (order->verb) {
 	case TD_ORDER_PLACE: return place(s, order);
 	case TD_ORDER_REQUEUE: return requeue(s, order);

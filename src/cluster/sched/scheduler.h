@@ -6,8 +6,9 @@
  *
  * One of several schedulers leads (cluster/state/leader.h). Whoever begins to lead makes a new
  * brain, lets the engine tell it all nodes and jobs, and only then orders. Before an engine is
- * given a placement, the state has it under assign/ID, in a commit that the leader's fence guards:
- * a leader of the past fails there and stops. Without a state nothing new is placed, and what runs
+ * given a placement, the state has it under assign/ID, in a commit that the leader's fence guards.
+ * Before any other order, a commit that changes nothing asks the same. A leader of the past fails
+ * there and gives no more orders. Without a state nothing is placed or sent back, and what runs
  * runs on.
  */
 #pragma once

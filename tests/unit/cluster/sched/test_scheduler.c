@@ -175,6 +175,46 @@ TEST(a_leader_of_the_past_places_nothing)
 	end();
 }
 
+static const struct td_engine_kind *local_kind;
+static char gone[TD_NAME_MAX];
+
+/* While the first one sees a node away for a moment, the second one begins to lead. */
+static int is_overtaken(struct td_engine *engine, struct td_brain *brain, uint64_t now_ns)
+{
+	int r = local_kind->submitted(engine, brain, now_ns);
+
+	if (*gone) {
+		td_local_node(&local, gone, 2);
+		*gone = 0;
+		(void)td_scheduler_turn(sched[1], now_ns + 20 * S);
+	}
+	return r;
+}
+
+TEST(a_leader_of_the_past_sends_nobody_back)
+{
+	struct td_local_job *job;
+	struct td_engine_kind kind;
+
+	begin();
+	local_kind = local.engine.kind;
+	kind = *local_kind;
+	kind.submitted = is_overtaken;
+	local.engine.kind = &kind;
+	job = submit("1", 1);
+	open_scheduler(0);
+	pass(3);
+	open_scheduler(1);
+	snprintf(gone, sizeof(gone), "%s", job->node[0]);
+	td_local_node(&local, gone, 0);
+	(void)td_scheduler_turn(sched[0], now);
+	CHECK(td_scheduler_brain(sched[1]) && !td_scheduler_brain(sched[0]));
+	CHECK_EQ(job->state, TD_LOCAL_RUNS);
+	CHECK_EQ(job->starts, 1);
+	local.engine.kind = local_kind;
+	end();
+}
+
 TEST(without_its_state_it_places_nothing_and_what_runs_runs_on)
 {
 	struct td_local_job *job, *other;
