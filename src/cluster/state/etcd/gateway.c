@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parse.h"
 #include "base/text.h"
 #include "cluster/state/etcd/base64.h"
 
@@ -315,6 +316,7 @@ static int read_answer(const json_t *root, struct td_gateway_answer *answer)
 	reason = json_object_get(body, "cancel_reason");
 	if (json_is_string(reason))
 		snprintf(answer->text, sizeof(answer->text), "%s", json_string_value(reason));
+	(void)td_printable(answer->text); /* it goes into logs */
 	return r;
 }
 

@@ -75,6 +75,16 @@ TEST(errors_of_requests_and_of_streams_have_their_results)
 	}
 }
 
+TEST(texts_of_etcd_do_not_break_a_line_of_a_log)
+{
+	CHECK_EQ(parse("{\"error\":\"a\\nb\\u001b[2J\",\"code\":14}"), 0);
+	CHECK(*answer.text && !strpbrk(answer.text, "\n\033"));
+	td_gateway_answer_deinit(&answer);
+	CHECK_EQ(parse("{\"result\":{\"canceled\":true,\"cancel_reason\":\"a\\nb\"}}"), 0);
+	CHECK(*answer.text && !strchr(answer.text, '\n'));
+	td_gateway_answer_deinit(&answer);
+}
+
 TEST(answers_that_are_none_are_broken)
 {
 	static const char *const bad[] = {"", "[]", "{", "\"x\"", "{} {}", "{\"kvs\":1}",
