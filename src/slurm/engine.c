@@ -122,6 +122,11 @@ static uint32_t gpus_of(const char *gres)
 	return (uint32_t)(count / TD_SLURM_PER_GPU);
 }
 
+/*
+ * A node that the brain does not know yet is open at first, so that the jobs which run there can be
+ * adopted; submitted() closes it then. After a restart slurmctld does not know its nodes for a
+ * while: jobs run on there, and nothing starts.
+ */
 static void tell_node(const node_info_t *info, struct td_brain *brain, uint64_t now_ns)
 {
 	struct td_brain_node node = {.gpus = gpus_of(info->gres)};
@@ -130,14 +135,20 @@ static void tell_node(const node_info_t *info, struct td_brain *brain, uint64_t 
 	if (!info->name || !node.gpus)
 		return;
 	snprintf(node.name, sizeof(node.name), "%s", info->name);
-	node.closed = info->node_state & (NODE_STATE_DRAIN | NODE_STATE_FAIL | NODE_STATE_MAINT);
-	/* After a restart slurmctld does not know them for a while; jobs run on there. */
-	if (base == NODE_STATE_UNKNOWN)
-		return;
+	node.closed = td_brain_knows_node(brain, node.name) &&
+		      (base == NODE_STATE_UNKNOWN ||
+			      info->node_state & (NODE_STATE_DRAIN | NODE_STATE_FAIL |
+							 NODE_STATE_MAINT | NODE_STATE_NO_RESPOND));
 	if (base == NODE_STATE_DOWN || base == NODE_STATE_FUTURE)
 		td_brain_node_left(brain, node.name, now_ns);
 	else
 		(void)td_brain_node_seen(brain, &node, now_ns);
+}
+
+static void tell_nodes(const struct slurm *s, struct td_brain *brain, uint64_t now_ns)
+{
+	for (uint32_t k = 0; s->nodes && k < s->nodes->record_count; k++)
+		tell_node(&s->nodes->node_array[k], brain, now_ns);
 }
 
 /* Fills in the request of a job. Returns false if it is not one of ours. */
@@ -186,20 +197,50 @@ static void tell_running(const struct td_brain_request *request,
 	if (comment->gpus == request->gpus &&
 		td_brain_adopt(brain, request, comment->guest, places, now_ns) != -ENOENT)
 		return;
-	(void)td_brain_submit(brain, request, now_ns);
-	td_brain_ran(brain, request->id, comment->epoch, now_ns);
+	/* One that the brain has no room for runs on: as a stranger it would be ended. */
+	if (!td_brain_submit(brain, request, now_ns))
+		td_brain_ran(brain, request->id, comment->epoch, now_ns);
 }
 
-static void tell_pending(const slurm_job_info_t *job, const struct td_brain_request *request,
-	const struct td_slurm_comment *comment, struct td_brain *brain, uint64_t now_ns)
+/*
+ * Whether it depends on the end of a job that has not ended. Slurm does not look at the dependency
+ * of a held job, so this does: "afterok:12(unfulfilled),afterany:13(unfulfilled)". One that waits
+ * for a start only (after:12), or for one of several jobs (?), is placed at once.
+ */
+static bool waits_for_others(const struct slurm *s, const char *dependency)
+{
+	const char *at = dependency ? dependency : "";
+
+	if (strstr(at, "after:") || strchr(at, '?'))
+		return false;
+	while ((at = strchr(at, ':'))) {
+		const slurm_job_info_t *other = find_job(s, ++at);
+
+		if (other && !is_over(other))
+			return true;
+	}
+	return false;
+}
+
+/* Whether its user wants it to start later. Slurm sets such a time, too, when it requeues a job. */
+static bool is_for_later(const struct slurm *s, const slurm_job_info_t *job)
+{
+	return waits_for_others(s, job->dependency) ||
+	       (!job->restart_cnt && job->eligible_time > time(NULL));
+}
+
+static void tell_pending(const struct slurm *s, const slurm_job_info_t *job,
+	const struct td_brain_request *request, const struct td_slurm_comment *comment,
+	struct td_brain *brain, uint64_t now_ns)
 {
 	uint32_t at = td_brain_find(brain, request->id);
 	const struct td_brain_job *known = td_brain_job(brain, at);
 
-	if (known && known->phase == TD_BRAIN_RUNNING && known->epoch == comment->epoch)
-		td_brain_lost(brain, request->id, comment->epoch, TD_WHY_EVICTED, now_ns);
-	if (!known)
-		(void)td_brain_submit(brain, request, now_ns);
+	if (known && known->phase == TD_BRAIN_RUNNING)
+		td_brain_lost(brain, request->id, known->epoch, TD_WHY_EVICTED, now_ns);
+	if (!known && ((!job->priority && is_for_later(s, job)) ||
+			      td_brain_submit(brain, request, now_ns)))
+		return;
 	/*
 	 * One that waits has to be held. It is not if its user has released it, or if a scheduler
 	 * before this one has placed it and it has not started.
@@ -218,7 +259,7 @@ static bool tell_job(
 	if (is_over(job) || !read_request(s, job, &comment, &request))
 		return false;
 	if (is_pending(job))
-		tell_pending(job, &request, &comment, brain, now_ns);
+		tell_pending(s, job, &request, &comment, brain, now_ns);
 	else if (is_running(job))
 		tell_running(&request, &comment, brain, now_ns);
 	return true;
@@ -243,9 +284,9 @@ static int submitted(struct td_engine *engine, struct td_brain *brain, uint64_t 
 	bool *is_there = calloc(td_brain_jobs_max(brain), sizeof(*is_there));
 	int r = is_there ? load(s) : -ENOMEM;
 
-	for (uint32_t k = 0; !r && k < s->nodes->record_count; k++)
-		tell_node(&s->nodes->node_array[k], brain, now_ns);
-	for (uint32_t k = 0; !r && k < s->jobs->record_count; k++) {
+	if (!r)
+		tell_nodes(s, brain, now_ns);
+	for (uint32_t k = 0; !r && s->jobs && k < s->jobs->record_count; k++) {
 		const slurm_job_info_t *job = &s->jobs->job_array[k];
 		char id[TD_NAME_MAX];
 		bool there = tell_job(s, job, brain, now_ns);
@@ -256,8 +297,10 @@ static int submitted(struct td_engine *engine, struct td_brain *brain, uint64_t 
 		if (there && at != TD_NO_NAME)
 			is_there[at] = true;
 	}
-	if (!r)
+	if (!r) {
+		tell_nodes(s, brain, now_ns);
 		end_others(brain, is_there, now_ns);
+	}
 	free(is_there);
 	return r;
 }
@@ -331,7 +374,8 @@ static int requeue(struct td_engine *engine, const char *id, uint64_t epoch, con
 		return 0;
 	if (is_running(job) && !job->batch_flag)
 		return -EOPNOTSUPP; /* srun and salloc have nobody who could start them again */
-	if (is_running(job) && slurm_requeue(job->job_id, JOB_REQUEUE_HOLD))
+	/* JOB_RUNNING: not one that has ended meanwhile, which Slurm would run again. */
+	if (is_running(job) && slurm_requeue(job->job_id, JOB_REQUEUE_HOLD | JOB_RUNNING))
 		return failed(s, "job", id);
 	comment.gpus = 0;
 	comment.guest = false;
@@ -342,8 +386,11 @@ static int requeue(struct td_engine *engine, const char *id, uint64_t epoch, con
 static int stop(struct td_engine *engine, const char *id, uint64_t epoch)
 {
 	struct slurm *s = slurm_of(engine);
+	const slurm_job_info_t *job = find_job(s, id);
+	struct td_slurm_comment comment;
 
-	(void)epoch;
+	if (!job || td_slurm_comment_parse(job->admin_comment, &comment) || comment.epoch != epoch)
+		return 0;
 	return slurm_kill_job((uint32_t)strtoul(id, NULL, 10), 9, 0) ? failed(s, "job", id) : 0;
 }
 

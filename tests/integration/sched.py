@@ -194,6 +194,44 @@ def a_scheduler_that_dies_stops_nothing_and_the_next_one_starts_nothing_twice():
                    "epoch=1" in world.comment(job) for job in jobs), world.log()
 
 
+def a_job_that_waits_for_others_or_for_a_time_takes_no_place():
+    with cluster(nodes=1) as world:
+        before = world.batch("--job-name=before", script="sleep 1000")
+        later = [world.batch("--tandem=1,class=guaranteed", f"--dependency=afterany:{before}"),
+                 world.batch("--tandem=1,class=guaranteed", "--begin=now+1hour")]
+        until(lambda: world.runs(before), "the job without --tandem runs")
+        now = world.batch("--tandem=1,class=guaranteed")
+        until(lambda: world.runs(now), "a job that may start now has the place")
+        assert all("epoch=0" in world.comment(job) for job in later), world.log()
+        world.call("scancel", now)
+        world.call("scancel", before)
+        until(lambda: world.runs(later[0]), "the other job has ended")
+        assert "epoch=0" in world.comment(later[1]), world.log()
+
+
+def what_runs_survives_that_controller_and_scheduler_start_together():
+    with cluster() as world:
+        jobs = [world.batch("--tandem=0.5") for _ in range(3)]
+        until(lambda: all(world.runs(job) for job in jobs), "all run")
+        nodes = world.servers[2:4]
+        for server in (world.sched, world.servers[1]):
+            server.terminate()
+            server.wait(timeout=DEADLINE_S)
+        for slurmd in nodes:  # so slurmctld knows no node for a while
+            slurmd.send_signal(signal.SIGSTOP)
+        world.servers[1] = world.serve("slurmctld", "-D")
+        world.servers.pop()
+        until(lambda: not world.call("squeue", "-h").returncode, "slurmctld answers again")
+        world.sched = world.schedule()
+        time.sleep(3)  # several looks at Slurm
+        for slurmd in nodes:
+            slurmd.send_signal(signal.SIGCONT)
+        late = world.batch("--tandem=0.5")
+        until(lambda: world.runs(late), "nodes are known again")
+        assert all(world.runs(job) and world.shown(job)["Restarts"] == "0" and
+                   "epoch=1" in world.comment(job) for job in jobs), world.log()
+
+
 def slurmctld_may_be_restarted():
     with cluster() as world:
         job = world.batch("--tandem=0.5")
@@ -219,4 +257,6 @@ run_cases([jobs_are_placed_and_share_gpus, an_interactive_job_is_placed,
            a_job_is_stopped_for_others_and_starts_again,
            a_job_that_slurm_requeues_is_placed_again, jobs_of_a_node_that_dies_run_elsewhere,
            a_scheduler_that_dies_stops_nothing_and_the_next_one_starts_nothing_twice,
+           a_job_that_waits_for_others_or_for_a_time_takes_no_place,
+           what_runs_survives_that_controller_and_scheduler_start_together,
            slurmctld_may_be_restarted], at_once=3)

@@ -199,3 +199,4 @@ enum td_brain_why td_brain_why(const struct td_brain *brain, uint32_t job);
 /* Writes the same as a sentence, with what sent it back. Returns ret. */
 char *td_brain_explain(const struct td_brain *brain, uint32_t job, char *ret, size_t len);
 uint32_t td_brain_gpus_up(const struct td_brain *brain);
+bool td_brain_knows_node(const struct td_brain *brain, const char *name);

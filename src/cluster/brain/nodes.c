@@ -15,6 +15,11 @@ uint32_t td_brain_gpus_up(const struct td_brain *b)
 	return b->up;
 }
 
+bool td_brain_knows_node(const struct td_brain *b, const char *name)
+{
+	return td_name_table_find(&b->nodes, name) != TD_NO_NAME;
+}
+
 /* Brings the GPUs of a node up or down, as far as jobs there allow it. */
 static void set_gpus(struct td_brain *b, uint32_t at)
 {
