@@ -43,35 +43,38 @@ struct options {
 	char name[128];
 };
 
+struct row {
+	const char *name, *argument, *help;
+	int letter;
+};
+
+static const struct row rows[] = {
+#define OPTION(name, letter, argument, help) {name, argument, help, letter},
+#include "slurm/sched_options.def"
+#ifdef TD_HAVE_ETCD
+#include "cluster/state/etcd/etcd_options.def"
+#endif
+#undef OPTION
+};
+
+enum { ROWS = sizeof(rows) / sizeof(*rows) };
+
 static void help(void)
 {
 	puts("usage: " PROGRAM " [OPTION]...\n"
 	     "\n"
 	     "Places the jobs of a Slurm cluster that ask for --tandem. Run it as root or "
 	     "SlurmUser\n"
-	     "beside slurmctld, with JobSubmitPlugins=tandem_brain.\n"
-	     "\n"
-	     "  --policy P           tandem (the default) or antman\n"
-	     "  --quota ACCOUNT=N    GPUs that the account's guaranteed jobs may hold; again for\n"
-	     "                       others. Accounts without one may hold all together what\n"
-	     "                       --quota N says (the default: all GPUs)\n"
-	     "  --gpu-memory SIZE    of each GPU: jobs share one only where their memory fits\n"
-	     "  --restart TIME       cost of stopping a job and starting it again (default: 60s)\n"
-	     "  --period TIME        how often Slurm is asked (default: 250ms)\n"
-	     "  --start TIME         a placed job that does not run by then waits again\n"
-	     "                       (default: 2m)\n"
-	     "  --quiet              no line for each decision\n"
-	     "  -h, --help, -V, --version\n"
-	     "\n"
-	     "Several may run if they share a state, and one of them leads:\n"
-	     "  --name NAME          of this one among them (default: HOST.PID)\n"
-	     "  --lease TIME         a leader that is silent is followed after it (default: 10s)");
-#ifdef TD_HAVE_ETCD
-#define OPTION(name, letter, argument, help) printf("  --%-18s %s\n", name " " argument, help);
-#include "cluster/state/etcd/etcd_options.def"
-#undef OPTION
-#else
-	puts("  (this build has no etcd: it needs libcurl and jansson)");
+	     "beside slurmctld, with JobSubmitPlugins=tandem_brain: see " PROGRAM "(8).\n");
+	for (const struct row *row = rows; row < rows + ROWS; row++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "--%s %s", row->name, row->argument);
+		printf("  %-22s  %s\n", name, row->help);
+	}
+	puts("  -h, --help, -V, --version");
+#ifndef TD_HAVE_ETCD
+	puts("\nThis build has no etcd (it needs libcurl and jansson): only one may run.");
 #endif
 }
 
@@ -103,36 +106,6 @@ static int parse_quota(const char *text, struct td_brain_params *params, struct 
 	return 0;
 }
 
-enum {
-	OPT_POLICY = 256,
-	OPT_QUOTA,
-	OPT_MEMORY,
-	OPT_RESTART,
-	OPT_PERIOD,
-	OPT_START,
-	OPT_NAME,
-	OPT_LEASE,
-	OPT_QUIET,
-};
-
-static const struct option table[] = {
-	{"policy", required_argument, NULL, OPT_POLICY},
-	{"quota", required_argument, NULL, OPT_QUOTA},
-	{"gpu-memory", required_argument, NULL, OPT_MEMORY},
-	{"restart", required_argument, NULL, OPT_RESTART},
-	{"period", required_argument, NULL, OPT_PERIOD},
-	{"start", required_argument, NULL, OPT_START},
-	{"name", required_argument, NULL, OPT_NAME},
-	{"lease", required_argument, NULL, OPT_LEASE},
-	{"quiet", no_argument, NULL, OPT_QUIET},
-#ifdef TD_HAVE_ETCD
-#define OPTION(name, letter, argument, help) {name, required_argument, NULL, letter},
-#include "cluster/state/etcd/etcd_options.def"
-#undef OPTION
-#endif
-	{0},
-};
-
 /* Parses a time between two bounds. */
 static int parse_time(const char *text, uint64_t min_ns, uint64_t max_ns, const char *expected,
 	uint64_t *ret, struct td_err *err)
@@ -155,32 +128,32 @@ static int parse_one(int c, const char *text, struct options *o, struct td_err *
 	int r;
 
 	switch (c) {
-	case OPT_POLICY:
+	case 'P':
 		brain->policy = td_brain_policy_find(text);
 		return brain->policy ? 0 : td_err_expected(err, -EINVAL, text, "tandem or antman");
-	case OPT_QUOTA: return parse_quota(text, brain, err);
-	case OPT_MEMORY: return td_parse_size(text, 0, &o->gpu_bytes, err);
-	case OPT_RESTART:
+	case 'Q': return parse_quota(text, brain, err);
+	case 'm': return td_parse_size(text, 0, &o->gpu_bytes, err);
+	case 'r':
 		return parse_time(text, TD_NS_PER_S, 3600 * TD_NS_PER_S, "1s to 1h",
 			&brain->shape.restart_ns, err);
-	case OPT_PERIOD:
+	case 'i':
 		return parse_time(text, 10 * TD_NS_PER_MS, 60 * TD_NS_PER_S, "10ms to 60s",
 			&o->scheduler.period_ns, err);
-	case OPT_START:
+	case 's':
 		return parse_time(text, 5 * TD_NS_PER_S, 86400 * TD_NS_PER_S, "5s to 24h",
 			&brain->start_ns, err);
-	case OPT_NAME:
+	case 'n':
 		if (!*text || strlen(text) >= sizeof(o->name))
 			return td_err_expected(err, -EINVAL, text, "up to 127 characters");
 		strcpy(o->name, text);
 		return 0;
-	case OPT_LEASE:
+	case 'l':
 		r = parse_time(
 			text, 2 * TD_NS_PER_S, 600 * TD_NS_PER_S, "2s to 10m", &lease_ns, err);
 		if (!r)
 			o->scheduler.lease_s = (uint32_t)(lease_ns / TD_NS_PER_S);
 		return r;
-	case OPT_QUIET: o->scheduler.log = NULL; return 0;
+	case 'q': o->scheduler.log = NULL; return 0;
 	default:
 #ifdef TD_HAVE_ETCD
 		return td_etcd_settings_take(&o->etcd, c, text, err);
@@ -197,9 +170,13 @@ static void log_line(const char *line)
 
 static int parse(int argc, char **argv, struct options *o, struct td_err *err)
 {
+	struct option table[ROWS + 1] = {{0}};
 	char host[64] = "";
 	int c, r;
 
+	for (size_t k = 0; k < ROWS; k++)
+		table[k] = (struct option){rows[k].name,
+			*rows[k].argument ? required_argument : no_argument, NULL, rows[k].letter};
 	*o = (struct options){.scheduler = {.brain = td_brain_default,
 				      .lease_s = 10,
 				      .period_ns = 250 * TD_NS_PER_MS,
