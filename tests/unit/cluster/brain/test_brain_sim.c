@@ -78,6 +78,7 @@ static int brain_begin(struct td_cluster *c)
 		CHECK_EQ(td_brain_node_seen(brain, &node, 0), 0);
 	}
 	td_brain_lead(brain, 1);
+	c->sched_state = brain;
 	return 0;
 }
 

@@ -305,7 +305,7 @@ TEST(a_program_may_end_while_the_driver_is_at_it)
 {
 	begin_parking(8 * MIB);
 	checkpoint();
-	td_node_gone(&w.node, PARKED->process, w.now);
+	fake_dies(&w, PARKED);
 	(void)settle(&w);
 	helper_ends(TD_CHECKPOINT_DONE);
 	CHECK_EQ(w.node.gpus[0].account.charged, 0);

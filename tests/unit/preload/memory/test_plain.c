@@ -1,4 +1,7 @@
 /* The backend plain, on a driver of the test's own. */
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "test.h"
 
 #include "preload/base/backend.h"
@@ -50,12 +53,20 @@ TEST(the_child_of_a_fork_has_nothing)
 {
 	struct td_memory_stats stats;
 	uint64_t address;
+	int status;
+	pid_t child;
 
 	td_real.cuMemAlloc_v2 = give;
 	td_real.cuMemFree_v2 = take_back;
 	CHECK_EQ(td_backend_plain.alloc(0, BYTES, &address), CUDA_SUCCESS);
-	td_backend_plain.forked();
-	td_backend_plain.stats(0, &stats);
-	CHECK_EQ(stats.demanded_bytes, 0);
-	CHECK_EQ(td_backend_plain.free(address), TD_BACKEND_NOT_MINE);
+	child = fork();
+	if (!child) {
+		td_backend_plain.forked();
+		td_backend_plain.stats(0, &stats);
+		_exit(stats.demanded_bytes ||
+			td_backend_plain.free(address) != TD_BACKEND_NOT_MINE);
+	}
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	CHECK_EQ(status, 0);
+	CHECK_EQ(td_backend_plain.free(address), CUDA_SUCCESS);
 }
