@@ -120,6 +120,11 @@ static int take_option(struct options *options, int letter, struct td_err *err)
 		return r;
 	case 'r': return take_time(optarg, 1, 3600, &options->agent.refresh_ns, err);
 	case 'o': options->prints = true; return 0;
+	case 'h':
+	case 'V':
+		return td_err_set(err, -EINVAL,
+			"--help and --version are given alone and in full: see tandem-agent "
+			"--help");
 	default: return td_etcd_settings_take(&options->etcd, letter, optarg, err);
 	}
 }

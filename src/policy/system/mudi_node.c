@@ -1,9 +1,9 @@
 /*
  * The policy "mudi": a service and up to three training tasks on every GPU of a node (mudi.h).
  *
- * - When the tasks have changed, a tuning begins for the sum of their layers (5.5). - When the rate
- * has moved by half, a tuning begins from the batch in force. The rate is the largest
- *   of the last seconds, and the batch must keep up with half as much again.
+ * - When the tasks have changed, a tuning begins for the sum of their layers (5.5).
+ * - When the rate has moved by half, a tuning begins from the batch in force. The rate is the
+ *   largest of the last seconds, and the batch must keep up with half as much again.
  * - When P99 exceeds the objective ten seconds after a tuning, one begins for less of the
  *   objective. A miss is taken back after a minute without another one. Each further miss doubles
  *   that time, so that a lasting error of the curves is tried again ever more rarely.
