@@ -93,9 +93,8 @@ static void check_memory(struct report *report)
 	for (int i = 0; i < count && !*text; i++)
 		if (!td_is_movable(get_attribute, i))
 			snprintf(text, sizeof(text),
-				"backend auto is plain where programs see GPU %d, which cannot map "
-				"memory as "
-				"moving it takes",
+				"backend auto keeps memory where it is (plain) for programs that "
+				"see GPU %d, which lacks the calls by which memory is moved",
 				i);
 	if (!*text)
 		snprintf(text, sizeof(text),

@@ -36,7 +36,7 @@ const struct td_verb td_verbs[] = {
 		"what is known of services and of their neighbours: see tandem model --help",
 		td_verb_model},
 	{"predict", "[OPTION]... ONLINE BESTEFFORT",
-		"how fast one program is beside another, before they meet", td_verb_profile},
+		"how fast one program would run beside another", td_verb_profile},
 	{"doctor", "[--json] [PROGRAM]", "does sharing work here, and for this program?",
 		td_verb_doctor},
 	{"layers", "[--json] FILE", "the layers of the neural network in an ONNX file",

@@ -1,4 +1,4 @@
-/* tandem predict ONLINE BESTEFFORT: the speed of one program beside another, before they meet. */
+/* tandem predict ONLINE BESTEFFORT: how fast one program would run beside another. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

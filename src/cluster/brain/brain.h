@@ -90,8 +90,8 @@ struct td_brain_job {
 enum td_brain_order_verb {
 	TD_ORDER_PLACE,   /* start it on its places */
 	TD_ORDER_UPGRADE, /* it runs with guaranteed resources from now on */
-	TD_ORDER_REQUEUE, /* it saves its state and leaves; a placement may follow at once */
-	TD_ORDER_STOP,    /* what runs under this epoch must not: end it */
+	TD_ORDER_REQUEUE, /* the job saves its state and leaves; it may be placed again at once */
+	TD_ORDER_STOP,    /* the job may not run under this epoch any more, so it is ended */
 	TD_ORDER_VERB_N,
 };
 

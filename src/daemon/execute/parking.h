@@ -51,5 +51,5 @@ void td_parking_step(struct td_node *node, struct td_act *act, uint64_t now_ns);
 void td_parking_ended(
 	struct td_node *node, uint64_t number, enum td_checkpoint_end end, uint64_t now_ns);
 
-/* Returns the bytes of the GPU that are kept free for programs that come there by the driver. */
+/* Returns the bytes of the GPU that are kept free for programs that the driver moves there. */
 uint64_t td_parking_reserved_bytes(const struct td_node *node, uint32_t gpu);

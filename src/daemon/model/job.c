@@ -104,7 +104,8 @@ static const struct {
 	[MEM_SOFT] = {"mem-soft", "size",
 		"the most of that on the GPU itself: the rest lies on the host, or none"},
 	[DUTY] = {"duty", "share", "the most of a GPU's time for each of its processes, or none"},
-	[SLACK] = {"slack", "share", "guaranteed: by how much its steps may take longer, or none"},
+	[SLACK] = {"slack", "share",
+		"guaranteed: how much longer than alone its steps may take, or none"},
 	[BATCH] = {"batch", "", "a service: the batch that it is to run with, or none"},
 	[PAUSED] = {"paused", "on|off", "on: it may not use a GPU"},
 };

@@ -405,7 +405,7 @@ static void step_down(struct td_node *node, uint64_t now_ns)
 		}
 		td_tenant_charge(job, 0);
 		reclass(node, job, TD_CLASS_BESTEFFORT, (uint8_t)(1 + job->settings.class),
-			"others are here, and it is beyond its user's part (quota.gpus=auto)",
+			"others have jobs here, and it is beyond its user's part (quota.gpus=auto)",
 			now_ns);
 	}
 }

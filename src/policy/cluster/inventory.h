@@ -88,7 +88,10 @@ void td_inventory_reserve(struct td_inventory *inventory, uint32_t gpu, uint32_t
 void td_inventory_add_guest(struct td_inventory *inventory, uint32_t gpu, uint32_t job);
 void td_inventory_remove_guest(struct td_inventory *inventory, uint32_t gpu, uint32_t job);
 
-/* Makes a guest the holder. If the monitor has not seen it yet, that does not change. */
+/*
+ * Makes a guest the holder of the GPU. A guest that counts as a load of assumed_ppm, because the
+ * monitor has not reported since it came, goes on to count so.
+ */
 void td_inventory_promote(struct td_inventory *inventory, uint32_t gpu, uint32_t job);
 
 /*

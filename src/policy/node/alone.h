@@ -44,8 +44,8 @@ struct td_alone_tenant {
 	uint32_t dry;      /* number of the last hold under which it has run dry */
 	uint32_t measured; /* number of the last moment in which a piece of its work was measured */
 	/*
-	 * Output, to be sent to the program. ret_alone: number of the moment that it has to itself;
-	 * ret_hold: of the moment in which it has to submit nothing. 0: none.
+	 * Output, to be sent to the program. Moments (short times) are numbered: ret_alone is the
+	 * one in which only this program works, ret_hold one in which it submits nothing. 0: none.
 	 */
 	uint32_t ret_alone, ret_hold;
 	/* Output: no program has failed so often that measuring this one would be in vain. */

@@ -26,7 +26,10 @@ struct td_window_mark {
 	/* pace.c: number of the period without other programs in which all of it ran; 0: none */
 	uint32_t alone;
 	uint32_t word; /* pace.c: the gate word when the first of them was let through */
-	/* pace.c, under a duty: when the last of them was let through (monotonic ns); 0: never. */
+	/*
+	 * Kept by pace.c while a duty is in force: when the last of them was let through (monotonic
+	 * ns); 0: never.
+	 */
 	uint64_t submitted_ns;
 	/* pace.c: their average SM activity and core demand (demand.h) */
 	uint32_t active_ppm, core_ppm;
@@ -60,7 +63,10 @@ struct td_window {
 	uint32_t word;
 	void *last_stream; /* stream and kind of work of the last submission */
 	uint32_t work;
-	/* pace.c, under a duty: when the last submission was let through (monotonic ns). */
+	/*
+	 * Kept by pace.c while a duty is in force: when the last submission was let through
+	 * (monotonic ns).
+	 */
 	uint64_t submitted_ns;
 	/*
 	 * pace.c: the latest complete event, its stream, and the serial number of the context of

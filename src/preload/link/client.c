@@ -456,7 +456,7 @@ void td_client_memory_changed(unsigned slot)
 		td_agent_wake();
 }
 
-void td_client_memory_crossed(unsigned slot)
+void td_client_memory_changed_now(unsigned slot)
 {
 	const unsigned both = TD_MEMORY_CHANGED | TD_MEMORY_AT_ONCE;
 	struct ledger *ledger = ledger_of(slot);

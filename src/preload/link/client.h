@@ -80,10 +80,10 @@ bool td_client_is_alone(void);
 /* The totals have changed (alloc, free); the daemon is told within some milliseconds. */
 void td_client_memory_changed(unsigned slot);
 /*
- * Reports changed totals at once: another process has allocated the memory, and other processes of
- * the job may be about to allocate.
+ * Tells the daemon the changed totals at once: memory that another process has allocated was opened
+ * here, and other processes of the job may be about to allocate.
  */
-void td_client_memory_crossed(unsigned slot);
+void td_client_memory_changed_now(unsigned slot);
 
 /*
  * Returns the size that the program sees as its GPU's memory: the capacity by the last daemon, or

@@ -51,8 +51,8 @@ struct promises {
 /* Gets the backend's stats plus the promises, and returns the promises. */
 struct promises td_ledger_totals(unsigned slot, struct td_memory_stats *ret);
 /*
- * Gets the stats plus the promises, and returns with the ledger's lock held, before they can
- * change.
+ * Returns the memory of a slot, with the bytes promised to calls that have not allocated them yet.
+ * The ledger's lock is held at the return, so that the figures stay true until it is dropped.
  */
 void td_ledger_lock_totals(struct ledger *ledger, unsigned slot, struct td_memory_stats *ret);
 

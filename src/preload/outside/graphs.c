@@ -493,8 +493,8 @@ static void weigh(void *exec, void *graph, bool was_another)
 }
 
 /*
- * Claims the memory of a graph that is uploaded when it is instantiated. Returns false if there is
- * nothing to claim.
+ * A graph that is uploaded when it is instantiated takes its memory then. Returns what has to be
+ * counted for that in *ret, and false if it is nothing.
  */
 static bool uploads(const void *params, void *graph, struct claims *ret)
 {

@@ -283,7 +283,7 @@ void td_table_tell_at_once(int device)
 	int slot = device < 0 ? -1 : td_table_slot(device);
 
 	if (slot >= 0)
-		td_client_memory_crossed((unsigned)slot);
+		td_client_memory_changed_now((unsigned)slot);
 }
 
 struct td_key *td_table_key(enum td_outside_key what, uint64_t value, uint64_t bytes)
