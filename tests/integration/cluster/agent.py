@@ -236,9 +236,11 @@ def a_second_agent_of_the_name_waits():
 
 def a_record_is_printed_without_etcd():
     with Node() as world:
-        said = world.call(AGENT, "--name", "n2", "--print")
-        record = json.loads(said.stdout)
-        assert record["node"] == "n2" and record["gpus"], record
+        def record():
+            return json.loads(world.call(AGENT, "--name", "n2", "--print").stdout)
+
+        assert record()["node"] == "n2"
+        until(lambda: record()["gpus"], "the daemon has seen its GPUs")
         world.call(TANDEM, "stop", "--force")
         said = world.call(AGENT, "--name", "n2", "--print")
         assert said.returncode == 1 and "no daemon answers" in said.stderr, said

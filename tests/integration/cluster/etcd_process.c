@@ -99,12 +99,19 @@ void etcd_start(struct etcd_process *etcd, const char *const *arguments)
 
 void etcd_signal(struct etcd_process *etcd, int signal)
 {
+	int status;
+
 	if (etcd->pid <= 0)
 		return;
 	CHECK(!kill(etcd->pid, signal));
 	if (signal == SIGKILL || signal == SIGTERM) {
 		CHECK_EQ(waitpid(etcd->pid, NULL, 0), etcd->pid);
 		etcd->pid = 0;
+	}
+	/* A thread of it may answer until the kernel has stopped them all. */
+	if (signal == SIGSTOP) {
+		CHECK_EQ(waitpid(etcd->pid, &status, WUNTRACED), etcd->pid);
+		CHECK(WIFSTOPPED(status));
 	}
 }
 
