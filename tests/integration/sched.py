@@ -3,6 +3,7 @@
 usage: sched.py BUILD [CASE]..."""
 import json
 import os
+import re
 import signal
 import time
 
@@ -158,11 +159,13 @@ def a_job_is_stopped_for_others_and_starts_again():
 
 
 def a_job_that_slurm_requeues_is_placed_again():
-    with cluster() as world:
+    # One that is requeued before the scheduler has seen it run counts as placed for that time.
+    with cluster("--start", "15s") as world:
         job = world.batch("--tandem=0.5")
         until(lambda: world.runs(job), "it runs")
         world.call("scontrol", "requeue", job)
-        until(lambda: "epoch=2" in world.comment(job) and world.runs(job), "it runs again")
+        until(lambda: re.search("epoch=[2-9]", world.comment(job)) and world.runs(job),
+              "it runs again")
 
 
 def jobs_of_a_node_that_dies_run_elsewhere():
