@@ -123,25 +123,30 @@ static bool read_sizes(const uint64_t *words, size_t count, struct sizes *s)
 	       W_HEADER + 2 * s->inputs + s->coefficients + s->vectors + 3 * s->nodes + s->trees;
 }
 
-static void read_nodes(
+/* Returns false if a number does not fit its field. */
+static bool read_nodes(
 	const uint64_t *at, const struct sizes *s, struct td_tree_node *nodes, uint32_t *roots)
 {
 	for (uint64_t n = 0; n < s->nodes; n++, at += 3) {
 		int64_t input = (int64_t)le64toh(at[1]);
+		uint64_t left = le64toh(at[2]);
 
-		/*
-		 * A number that does not fit its field becomes one that td_predictor_check()
-		 * refuses.
-		 */
+		if (input < -1 || input > INT32_MAX || left > UINT32_MAX)
+			return false;
 		nodes[n].value = to_double(at[0]);
-		nodes[n].input = input < -1 || input > INT32_MAX ? -2 : (int32_t)input;
-		nodes[n].left = le64toh(at[2]) > UINT32_MAX ? 0 : (uint32_t)le64toh(at[2]);
+		nodes[n].input = (int32_t)input;
+		nodes[n].left = (uint32_t)left;
 	}
-	for (uint64_t t = 0; t < s->trees; t++, at++)
-		roots[t] = le64toh(*at) > UINT32_MAX ? UINT32_MAX : (uint32_t)le64toh(*at);
+	for (uint64_t t = 0; t < s->trees; t++, at++) {
+		if (le64toh(*at) > UINT32_MAX)
+			return false;
+		roots[t] = (uint32_t)le64toh(*at);
+	}
+	return true;
 }
 
-static void read_predictor(
+/* Returns false if a number does not fit its field. */
+static bool read_predictor(
 	const uint64_t *words, const struct sizes *s, char *memory, struct td_predictor *p)
 {
 	uint64_t doubles = 2 * s->inputs + s->coefficients + s->vectors;
@@ -151,7 +156,8 @@ static void read_predictor(
 
 	for (uint64_t k = 0; k < doubles; k++)
 		numbers[k] = to_double(words[W_HEADER + k]);
-	read_nodes(words + W_HEADER + doubles, s, nodes, roots);
+	if (!read_nodes(words + W_HEADER + doubles, s, nodes, roots))
+		return false;
 	*p = (struct td_predictor){
 		.form = (enum td_predictor_form)s->form,
 		.inputs = (uint32_t)s->inputs,
@@ -173,8 +179,11 @@ static void read_predictor(
 	for (uint32_t l = 0; l < TD_PREDICT_LAYERS_MAX; l++) {
 		uint64_t width = le64toh(words[W_WIDTHS + l]);
 
-		p->widths[l] = width > UINT32_MAX ? UINT32_MAX : (uint32_t)width;
+		if (width > UINT32_MAX)
+			return false;
+		p->widths[l] = (uint32_t)width;
 	}
+	return true;
 }
 
 int td_model_from_blob(const void *bytes, size_t size, struct td_model *ret_model)
@@ -199,8 +208,7 @@ int td_model_from_blob(const void *bytes, size_t size, struct td_model *ret_mode
 	r = -ENOMEM;
 	if (!memory)
 		goto err_words;
-	read_predictor(words, &s, memory, &p);
-	r = td_predictor_check(&p);
+	r = read_predictor(words, &s, memory, &p) ? td_predictor_check(&p) : -EINVAL;
 	if (r < 0)
 		free(memory);
 	else

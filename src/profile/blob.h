@@ -19,11 +19,12 @@
  * version is refused.
  *
  * Invariants
- * - a model that was written reads as the same model, and is written as the same bytes again;
+ * - a model that was written reads as the same model, and what was read is written as the same
+ *   bytes again;
  * - parsing trusts nothing: counts are checked against bounds, then against the size, before
  *   anything is allocated. So it allocates about the size of its input at most;
- * - a number that does not fit its field becomes one that td_predictor_check() refuses. A returned
- *   model has passed it: evaluation stays inside its arrays and ends;
+ * - a number that does not fit its field is refused, and so is a model that td_predictor_check()
+ *   refuses: evaluation of a returned one stays inside its arrays and ends;
  * - an error leaves *ret_model as it was.
  *
  * tests/fuzz/fuzz_model.c gives it bytes of any kind.
