@@ -102,6 +102,7 @@ def a_daemon_that_was_restarted_asks_the_driver():
         program = Program(world, 1)
         done(world, program, "checkpoint")
         os.kill(world.daemon_pid(), signal.SIGKILL)
+        until(lambda: world.call(TANDEM, "ps").returncode, "the daemon is gone")
         world.call(SOFTGPU, "run", "--", TANDEM, "run", "--", "true")  # starts another daemon
         until(lambda: state(world, program), "it is known again")
         stands_still(program)
