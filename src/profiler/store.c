@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -93,7 +94,8 @@ static int refuse(const char *path, int code, struct td_err *err)
 	return td_err_set(err, code, "\"%.200s\": %.200s", path, why.msg);
 }
 
-int td_profiler_open(const char *path, struct td_store **ret_store, struct td_err *err)
+/* Opens `path`, or with NULL the user's own. Who only reads makes no folder and no database. */
+static int open_one(const char *path, bool to_read, struct td_store **ret_store, struct td_err *err)
 {
 	char own[PATH_MAX];
 	int r;
@@ -102,28 +104,23 @@ int td_profiler_open(const char *path, struct td_store **ret_store, struct td_er
 		r = find_own(own, sizeof(own), err);
 		if (r)
 			return r;
-		r = make_folders(own);
+		r = to_read ? 0 : make_folders(own);
 		if (r)
 			return td_err_set(err, r, "\"%s\": %s", own, strerror(-r));
 		path = own;
 	}
-	r = td_store_open(path, ret_store);
+	r = to_read ? td_store_open_to_read(path, ret_store) : td_store_open(path, ret_store);
+	if (to_read && r == -ENOENT)
+		r = td_store_open(":memory:", ret_store);
 	return r ? refuse(path, r, err) : 0;
+}
+
+int td_profiler_open(const char *path, struct td_store **ret_store, struct td_err *err)
+{
+	return open_one(path, false, ret_store, err);
 }
 
 int td_profiler_open_to_read(const char *path, struct td_store **ret_store, struct td_err *err)
 {
-	char own[PATH_MAX];
-	int r;
-
-	if (!path) {
-		r = find_own(own, sizeof(own), err);
-		if (r)
-			return r;
-		path = own;
-	}
-	r = td_store_open_to_read(path, ret_store);
-	if (r == -ENOENT)
-		r = td_store_open(":memory:", ret_store);
-	return r ? refuse(path, r, err) : 0;
+	return open_one(path, true, ret_store, err);
 }

@@ -8,7 +8,7 @@
  *   GO        MOVE GO was sent; its memory follows
  *   DONE      the program's client is the one on the new GPU; the old one detaches
  *
- * What the library cannot move may go by the driver instead (parking.h).
+ * The driver may move a program that the library cannot move (parking.h).
  *
  * Each stage has a deadline. Before GO a move is given up by MOVE CANCEL, and the program stays.
  *
@@ -46,7 +46,7 @@ struct td_migration {
 	uint32_t to; /* the slot on the new GPU, valid once the move is prepared */
 	/* These belong to parking.c. undoes: another helper undoes what the first may have done. */
 	bool by_driver, undoes;
-	uint64_t began_ns; /* when the helper began */
+	uint64_t began_ns;     /* when the helper began */
 	struct td_bound bound; /* for a RESTART that exchanges the job */
 };
 

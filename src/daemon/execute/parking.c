@@ -542,7 +542,7 @@ static void done(
 		let_go(process);
 	}
 	td_quota_gather(node);
-	/* A bound that it was told meanwhile, if any, was not meant for now. */
+	/* The library may hold a bound from before the restore, so it is told its own anew. */
 	td_list_for_each (it, &process->clients)
 		if (act->kind == TD_ACTION_RESTORE)
 			td_node_tell(node, client_at(it), client_at(it)->device.told);

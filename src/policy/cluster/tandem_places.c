@@ -223,7 +223,7 @@ static uint32_t choose_among(
 	return n;
 }
 
-/* As choose_among(), on the one node where the sum of the scores is best. */
+/* Chooses like choose_among(), on the one node where the sum of the scores is best. */
 static uint32_t choose_node(struct td_tandem_cluster *c, const struct wish *wish)
 {
 	const struct td_inventory *v = &c->gpus;

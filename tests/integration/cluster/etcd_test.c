@@ -82,7 +82,7 @@ static void compact(uint64_t revision)
 	CHECK_EQ(etcdctl(arguments), 0);
 }
 
-/* As await(), for a time of its own. */
+/* Waits like await(), for the time that is given. */
 static int await_for(struct td_state_watch *watch, uint64_t time_ns, struct td_state_event *ret)
 {
 	struct td_state *state = watch->state;

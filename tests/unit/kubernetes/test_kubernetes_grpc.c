@@ -206,7 +206,7 @@ TEST(bytes_that_are_not_http_end_the_connection)
 	end();
 }
 
-/* As ListAndWatch does: the call has not ended, and each message goes out as it comes. */
+/* The call behaves like ListAndWatch: it does not end, and each message goes out as it comes. */
 TEST(what_is_said_in_a_call_that_goes_on_is_sent_at_once)
 {
 	begin();

@@ -136,7 +136,7 @@ static void tell_load(struct td_cluster *c, uint32_t at)
 	CHECK_EQ(td_brain_node_seen(brain, &seen, c->now_ns), 0);
 }
 
-/* As sched_tandem.c tells its policy, and sched_antman.c the load. */
+/* Tells the brain the load, like sched_tandem.c and sched_antman.c tell their policies. */
 static void brain_load(struct td_cluster *c, uint32_t at)
 {
 	const struct td_sim_gpu *gpu = &c->gpus[at];

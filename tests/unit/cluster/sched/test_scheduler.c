@@ -32,7 +32,7 @@ static void open_scheduler(uint32_t k)
 	CHECK(sched[k]);
 }
 
-/* As a kill does: nothing is given back. */
+/* Ends the scheduler like a kill: it gives nothing back. */
 static void close_scheduler(uint32_t k)
 {
 	td_scheduler_free(sched[k]);
