@@ -20,11 +20,10 @@
 
 #include "base/bounds.h"
 #include "base/err.h"
-#include "base/log.h"
 #include "base/parse.h"
 #include "base/program.h"
 #include "base/time.h"
-#include "cluster/sched/scheduler.h"
+#include "cluster/sched/sched_options.h"
 #include "cluster/state/memory.h"
 #include "slurm/engine.h"
 #ifdef TD_HAVE_ETCD
@@ -35,12 +34,11 @@
 #define EXIT_USAGE 125
 
 struct options {
-	struct td_scheduler_options scheduler;
+	struct td_sched_settings sched;
 	uint64_t gpu_bytes;
 #ifdef TD_HAVE_ETCD
 	struct td_etcd_settings etcd;
 #endif
-	char name[128];
 };
 
 struct row {
@@ -50,6 +48,7 @@ struct row {
 
 static const struct row rows[] = {
 #define OPTION(name, letter, argument, help) {name, argument, help, letter},
+#include "cluster/sched/sched_options.def"
 #include "slurm/sched_options.def"
 #ifdef TD_HAVE_ETCD
 #include "cluster/state/etcd/etcd_options.def"
@@ -80,110 +79,31 @@ static void help(void)
 
 /* --- options --- */
 
-static int parse_quota(const char *text, struct td_brain_params *params, struct td_err *err)
-{
-	const char *equals = strrchr(text, '=');
-	size_t len = equals ? (size_t)(equals - text) : 0;
-	struct td_brain_tenant *tenant;
-	uint64_t quota;
-	int r = td_parse_u64(equals ? equals + 1 : text, 0, 1000000, &quota, err);
-
-	if (r)
-		return r;
-	if (!equals) {
-		params->tenants[0].quota = (uint32_t)quota;
-		return 0;
-	}
-	if (!len || len >= TD_NAME_MAX)
-		return td_err_expected(err, -EINVAL, text, "ACCOUNT=GPUS");
-	if (params->tenant_count == TD_TENANTS_MAX)
-		return td_err_set(err, -E2BIG, "\"%s\": at most %u accounts can have a quota", text,
-			TD_TENANTS_MAX - 1);
-	tenant = &params->tenants[params->tenant_count++];
-	memcpy(tenant->name, text, len);
-	tenant->name[len] = 0;
-	tenant->quota = (uint32_t)quota;
-	return 0;
-}
-
-/* Parses a time between two bounds. */
-static int parse_time(const char *text, uint64_t min_ns, uint64_t max_ns, const char *expected,
-	uint64_t *ret, struct td_err *err)
-{
-	uint64_t ns;
-	int r = td_parse_duration(text, &ns, err);
-
-	if (r)
-		return r;
-	if (ns < min_ns || ns > max_ns)
-		return td_err_expected(err, -ERANGE, text, expected);
-	*ret = ns;
-	return 0;
-}
-
 static int parse_one(int c, const char *text, struct options *o, struct td_err *err)
 {
-	struct td_brain_params *brain = &o->scheduler.brain;
-	uint64_t lease_ns = 0;
-	int r;
+	int r = td_sched_settings_take(&o->sched, c, text, err);
 
-	switch (c) {
-	case 'P':
-		brain->policy = td_brain_policy_find(text);
-		return brain->policy ? 0 : td_err_expected(err, -EINVAL, text, "tandem or antman");
-	case 'Q': return parse_quota(text, brain, err);
-	case 'm': return td_parse_size(text, 0, &o->gpu_bytes, err);
-	case 'r':
-		return parse_time(text, TD_NS_PER_S, 3600 * TD_NS_PER_S, "1s to 1h",
-			&brain->shape.restart_ns, err);
-	case 'i':
-		return parse_time(text, 10 * TD_NS_PER_MS, 60 * TD_NS_PER_S, "10ms to 60s",
-			&o->scheduler.period_ns, err);
-	case 's':
-		return parse_time(text, 5 * TD_NS_PER_S, 86400 * TD_NS_PER_S, "5s to 24h",
-			&brain->start_ns, err);
-	case 'n':
-		if (!*text || strlen(text) >= sizeof(o->name))
-			return td_err_expected(err, -EINVAL, text, "up to 127 characters");
-		strcpy(o->name, text);
-		return 0;
-	case 'l':
-		r = parse_time(
-			text, 2 * TD_NS_PER_S, 600 * TD_NS_PER_S, "2s to 10m", &lease_ns, err);
-		if (!r)
-			o->scheduler.lease_s = (uint32_t)(lease_ns / TD_NS_PER_S);
+	if (r <= 0)
 		return r;
-	case 'q': o->scheduler.log = NULL; return 0;
-	default:
+	if (c == 'm')
+		return td_parse_size(text, 0, &o->gpu_bytes, err);
 #ifdef TD_HAVE_ETCD
-		return td_etcd_settings_take(&o->etcd, c, text, err);
+	return td_etcd_settings_take(&o->etcd, c, text, err);
 #else
-		return -EINVAL;
+	return -EINVAL;
 #endif
-	}
-}
-
-static void log_line(const char *line)
-{
-	td_log(TD_LOG_INFO, "%s", line);
 }
 
 static int parse(int argc, char **argv, struct options *o, struct td_err *err)
 {
 	struct option table[ROWS + 1] = {{0}};
-	char host[64] = "";
 	int c, r;
 
 	for (size_t k = 0; k < ROWS; k++)
 		table[k] = (struct option){rows[k].name,
 			*rows[k].argument ? required_argument : no_argument, NULL, rows[k].letter};
-	*o = (struct options){.scheduler = {.brain = td_brain_default,
-				      .lease_s = 10,
-				      .period_ns = 250 * TD_NS_PER_MS,
-				      .log = log_line}};
-	o->scheduler.brain.repeat_ns = TD_NS_PER_S;
-	(void)gethostname(host, sizeof(host) - 1);
-	snprintf(o->name, sizeof(o->name), "%s.%d", host, (int)getpid());
+	*o = (struct options){0};
+	td_sched_settings_init(&o->sched);
 	opterr = 0;
 	while ((c = getopt_long(argc, argv, ":", table, NULL)) != -1) {
 		if (c == '?' || c == ':')
@@ -195,7 +115,6 @@ static int parse(int argc, char **argv, struct options *o, struct td_err *err)
 	}
 	if (optind < argc)
 		return td_err_expected(err, -EINVAL, argv[optind], "an option");
-	o->scheduler.name = o->name;
 	return 0;
 }
 
@@ -252,7 +171,7 @@ static int run(const struct options *o, struct td_err *err)
 	struct td_memory_store *store = NULL;
 	struct td_scheduler *scheduler = NULL;
 	struct td_state *state = NULL;
-	struct td_scheduler_options options = o->scheduler;
+	struct td_scheduler_options options = o->sched.scheduler;
 	int signals = open_signals(), r = engine ? 0 : td_err_set(err, -ENOMEM, "no memory");
 
 	options.brain.shape.gpu_bytes = o->gpu_bytes;
