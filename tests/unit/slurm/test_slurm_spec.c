@@ -18,7 +18,7 @@ static const char *error_of(const char *text)
 
 static const char *variable_of(const char *name)
 {
-	static char value[TD_SLURM_VALUE_MAX];
+	static char value[TD_JOB_VALUE_MAX];
 	const char *found;
 
 	for (uint32_t k = 0; (found = td_slurm_spec_variable(&spec, k, value)); k++)

@@ -10,7 +10,7 @@
 
 #include "base/parse.h"
 #include "base/text.h"
-#include "cluster/state/etcd/base64.h"
+#include "proto/base64.h"
 
 /* The codes of gRPC that etcd uses. */
 enum {

@@ -2,7 +2,7 @@
 #include "test.h"
 
 #include "base/text.h"
-#include "cluster/state/etcd/base64.h"
+#include "proto/base64.h"
 
 TEST(the_examples_of_the_standard)
 {

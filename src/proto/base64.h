@@ -1,4 +1,4 @@
-/* Base64 (RFC 4648, with padding), in which etcd's gateway has keys and values. */
+/* Base64 (RFC 4648, with padding), for bytes in JSON. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* This file implements base64.h. */
-#include "cluster/state/etcd/base64.h"
+#include "proto/base64.h"
 
 #include <stdint.h>
 
