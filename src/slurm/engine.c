@@ -157,7 +157,7 @@ static bool read_request(const struct slurm *s, const slurm_job_info_t *job,
 {
 	struct td_slurm_spec spec;
 	const char *class;
-	char limit[TD_SLURM_VALUE_MAX];
+	char limit[TD_JOB_VALUE_MAX];
 
 	if (td_slurm_comment_parse(job->admin_comment, comment) ||
 		td_slurm_spec_parse(comment->spec, &spec, NULL))
@@ -166,14 +166,14 @@ static bool read_request(const struct slurm *s, const slurm_job_info_t *job,
 		.share_ppm = spec.hundredths < 100 ? spec.hundredths * 10000 : 1000000,
 		.same_node = true,
 		.epoch = comment->epoch};
-	class = spec.value[TD_SLURM_KEY_class];
+	class = spec.value[TD_JOB_KEY_class];
 	ret->guaranteed = !strcmp(class, "guaranteed") || !strcmp(class, "online");
 	ret->automatic = !strcmp(class, "guaranteed");
 	snprintf(ret->id, sizeof(ret->id), "%u", job->job_id);
 	snprintf(ret->kind, sizeof(ret->kind), "share%u", ret->share_ppm / 10000);
 	if (job->account)
 		snprintf(ret->tenant, sizeof(ret->tenant), "%s", job->account);
-	strcpy(limit, spec.value[TD_SLURM_KEY_mem]);
+	strcpy(limit, spec.value[TD_JOB_KEY_mem]);
 	if (!*limit && spec.hundredths < 100)
 		snprintf(limit, sizeof(limit), "%u%%", spec.hundredths);
 	if (s->gpu_bytes && *limit)

@@ -242,7 +242,7 @@ int slurm_spank_task_init(spank_t spank, int argc, char **argv)
 	const char *library = argument_of(argc, argv, "lib"), *name;
 	const char *socket = argument_of(argc, argv, "socket");
 	const char *tandem = argument_of(argc, argv, "tandem");
-	char value[TD_SLURM_VALUE_MAX];
+	char value[TD_JOB_VALUE_MAX];
 	int r;
 
 	if (!*text)

@@ -9,48 +9,6 @@
 
 #define PPM_OF_HUNDREDTH 10000u
 
-static int check_limit(const char *text, struct td_err *err)
-{
-	return td_parse_limit(text, err);
-}
-
-static int check_class(const char *text, struct td_err *err)
-{
-	if (!strcmp(text, "online") || !strcmp(text, "guaranteed") || !strcmp(text, "besteffort"))
-		return 0;
-	return td_err_expected(err, -EINVAL, text, "online, guaranteed or besteffort");
-}
-
-static int check_weight(const char *text, struct td_err *err)
-{
-	uint64_t weight;
-
-	return td_parse_u64(text, 1, 1000, &weight, err);
-}
-
-static int check_duty(const char *text, struct td_err *err)
-{
-	uint32_t ppm;
-
-	return td_parse_duty(text, &ppm, err);
-}
-
-static int check_slack(const char *text, struct td_err *err)
-{
-	uint32_t ppm;
-
-	return td_parse_slack(text, &ppm, err);
-}
-
-static const struct {
-	const char *key, *variable;
-	int (*check)(const char *text, struct td_err *err);
-} keys[TD_SLURM_KEY_N] = {
-#define KEY(key, variable, check, help) {#key, variable, check},
-	TD_SLURM_KEYS(KEY)
-#undef KEY
-};
-
 static int expect_share(const char *text, struct td_err *err)
 {
 	return td_err_expected(err, -EINVAL, text,
@@ -72,15 +30,9 @@ static int parse_share(const char *text, struct td_slurm_spec *spec, struct td_e
 
 static int refuse_key(const char *word, struct td_err *err)
 {
-	char expected[128] = "";
-	size_t used = 0;
+	char expected[128];
 
-	for (uint32_t k = 0; k < TD_SLURM_KEY_N; k++)
-		used += (size_t)snprintf(expected + used, sizeof(expected) - used, "%s%s=VALUE",
-			!k                       ? ""
-			: k + 1 < TD_SLURM_KEY_N ? ", "
-						 : " or ",
-			keys[k].key);
+	td_job_keys_list(expected, sizeof(expected), "", "=VALUE");
 	return td_err_expected(err, -EINVAL, word, expected);
 }
 
@@ -89,40 +41,22 @@ static int parse_setting(char *word, struct td_slurm_spec *spec, struct td_err *
 {
 	char *value = strchr(word, '=');
 	struct td_err inner = {0};
-	uint32_t k = 0;
+	uint32_t k;
 
 	if (!value)
 		return refuse_key(word, err);
 	*value = 0;
-	while (k < TD_SLURM_KEY_N && strcmp(keys[k].key, word))
-		k++;
-	if (k == TD_SLURM_KEY_N) {
+	k = td_job_key_find(word);
+	if (k == TD_JOB_KEY_N) {
 		*value = '=';
 		return refuse_key(word, err);
 	}
 	value++;
 	if (*spec->value[k])
-		return td_err_set(err, -EINVAL, "%s= is given twice", keys[k].key);
-	if (keys[k].check(value, &inner))
-		return td_err_set(err, -EINVAL, "%s=: %s", keys[k].key, inner.msg);
-	if (strlen(value) >= TD_SLURM_VALUE_MAX)
-		return td_err_set(err, -EINVAL,
-			"%s=: \"%.40s...\" is too long: expected up to %u "
-			"characters",
-			keys[k].key, value, TD_SLURM_VALUE_MAX - 1);
+		return td_err_set(err, -EINVAL, "%s= is given twice", word);
+	if (td_job_key_check(k, value, &inner))
+		return td_err_set(err, -EINVAL, "%s=: %s", word, inner.msg);
 	strcpy(spec->value[k], value);
-	return 0;
-}
-
-static int check_together(const struct td_slurm_spec *spec, struct td_err *err)
-{
-	const char *slack = spec->value[TD_SLURM_KEY_slack];
-
-	if (*slack && strcmp(spec->value[TD_SLURM_KEY_class], "guaranteed"))
-		return td_err_set(err, -EINVAL,
-			"slack=: \"%s\" has no effect on a job that is not guaranteed: expected "
-			"class=guaranteed with it",
-			slack);
 	return 0;
 }
 
@@ -146,7 +80,7 @@ int td_slurm_spec_parse(const char *text, struct td_slurm_spec *ret, struct td_e
 		if (r)
 			return r;
 	}
-	r = check_together(&spec, err);
+	r = td_job_keys_check(spec.value, err);
 	if (!r)
 		*ret = spec;
 	return r;
@@ -158,13 +92,13 @@ int td_slurm_spec_parse(const char *text, struct td_slurm_spec *ret, struct td_e
  */
 static void set_default(const struct td_slurm_spec *spec, uint32_t key, char *ret_value)
 {
-	if (key == TD_SLURM_KEY_mem && spec->hundredths < 100)
-		snprintf(ret_value, TD_SLURM_VALUE_MAX, "%u%%", spec->hundredths);
-	else if (key == TD_SLURM_KEY_weight && spec->hundredths < 100)
-		snprintf(ret_value, TD_SLURM_VALUE_MAX, "%u", spec->hundredths);
-	else if (key == TD_SLURM_KEY_weight)
+	if (key == TD_JOB_KEY_mem && spec->hundredths < 100)
+		snprintf(ret_value, TD_JOB_VALUE_MAX, "%u%%", spec->hundredths);
+	else if (key == TD_JOB_KEY_weight && spec->hundredths < 100)
+		snprintf(ret_value, TD_JOB_VALUE_MAX, "%u", spec->hundredths);
+	else if (key == TD_JOB_KEY_weight)
 		strcpy(ret_value, "100");
-	else if (key == TD_SLURM_KEY_class)
+	else if (key == TD_JOB_KEY_class)
 		strcpy(ret_value, "besteffort");
 }
 
@@ -172,15 +106,15 @@ const char *td_slurm_spec_variable(const struct td_slurm_spec *spec, uint32_t at
 {
 	uint32_t n = 0;
 
-	for (uint32_t k = 0; k < TD_SLURM_KEY_N; k++) {
+	for (uint32_t k = 0; k < TD_JOB_KEY_N; k++) {
 		strcpy(ret_value, spec->value[k]);
 		if (!*ret_value)
 			set_default(spec, k, ret_value);
 		if (*ret_value && n++ == at)
-			return keys[k].variable;
+			return td_job_key_variable(k);
 	}
 	if (n++ == at) {
-		strcpy(ret_value, *spec->value[TD_SLURM_KEY_soft] ? "swap" : "auto");
+		strcpy(ret_value, *spec->value[TD_JOB_KEY_soft] ? "swap" : "auto");
 		return "TANDEM_BACKEND";
 	}
 	return NULL;

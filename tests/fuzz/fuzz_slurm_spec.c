@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char *text = malloc(size + 1), value[TD_SLURM_VALUE_MAX];
+	char *text = malloc(size + 1), value[TD_JOB_VALUE_MAX];
 	struct td_slurm_spec spec;
 	struct td_err err = {0};
 	uint32_t ppm;
