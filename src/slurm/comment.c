@@ -47,6 +47,14 @@ static int parse_word(char *word, struct td_slurm_comment *c)
 {
 	if (!strncmp(word, "epoch=", 6))
 		return td_parse_u64(word + 6, 0, UINT64_MAX / 2, &c->epoch, NULL) ? -EINVAL : 0;
+	if (!strncmp(word, "run=", 4)) {
+		uint64_t run;
+
+		if (td_parse_u64(word + 4, 0, UINT32_MAX - 1, &run, NULL))
+			return -EINVAL;
+		c->run = (uint32_t)run;
+		return 0;
+	}
 	if (!strncmp(word, "on=", 3))
 		return c->gpus ? -EINVAL : parse_places(word + 3, c);
 	if (strcmp(word, "guest"))
@@ -57,7 +65,7 @@ static int parse_word(char *word, struct td_slurm_comment *c)
 
 int td_slurm_comment_parse(const char *text, struct td_slurm_comment *ret)
 {
-	struct td_slurm_comment c = {0};
+	struct td_slurm_comment c = {.run = TD_SLURM_ANY_RUN};
 	char word[TD_SLURM_COMMENT_MAX];
 
 	if (!text || strncmp(text, "tandem=", 7))
@@ -87,6 +95,8 @@ char *td_slurm_comment_write(const struct td_slurm_comment *c, char *ret)
 	for (uint32_t k = 0; k < c->gpus && used < len; k++)
 		used += (size_t)snprintf(ret + used, len - used, "%s%s%s%u",
 			k ? "+" : " on=", k ? "" : c->node, k ? "" : ":", c->gpu[k]);
+	if (c->gpus && c->run != TD_SLURM_ANY_RUN && used < len)
+		used += (size_t)snprintf(ret + used, len - used, " run=%u", c->run);
 	if (c->guest && used < len)
 		used += (size_t)snprintf(ret + used, len - used, " guest");
 	if (*c->why && used < len)

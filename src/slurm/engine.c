@@ -307,9 +307,27 @@ static int submitted(struct td_engine *engine, struct td_brain *brain, uint64_t 
 
 /* --- orders --- */
 
-/* Sets a job's comment, and with it its node and priority if they are given. */
+/* Writes why it waits, and keeps what the node has said of an eviction. */
+static void set_why(struct td_slurm_comment *comment, const char *why)
+{
+	const char *detail = strstr(comment->why, TD_SLURM_ENDED ": ");
+	size_t len = strlen(why), ended = strlen(TD_SLURM_ENDED);
+	bool is_same = len >= ended && !strcmp(why + len - ended, TD_SLURM_ENDED);
+	char text[sizeof(comment->why)];
+
+	snprintf(text, sizeof(text), "%s%s", why, detail && is_same ? detail + ended : "");
+	strcpy(comment->why, text);
+}
+
+/*
+ * A node refuses the credential of a job that it ended in the same second, and Slurm would count
+ * the job as failed.
+ */
+#define RESTART_S 2u
+
+/* Sets a job's comment, and with it its node, time and priority if they are given. */
 static int update(struct slurm *s, const char *id, const struct td_slurm_comment *comment,
-	const char *node, uint32_t priority)
+	const char *node, uint32_t priority, uint32_t after_s)
 {
 	char text[TD_SLURM_COMMENT_MAX], name[TD_SLURM_NODE_MAX];
 	job_desc_msg_t job;
@@ -321,7 +339,7 @@ static int update(struct slurm *s, const char *id, const struct td_slurm_comment
 	if (node) {
 		snprintf(name, sizeof(name), "%s", node);
 		job.req_nodes = name;
-		job.begin_time = time(NULL); /* Slurm lets a requeued job wait */
+		job.begin_time = time(NULL) + after_s; /* Slurm lets a requeued job wait longer */
 	}
 	return slurm_update_job(&job) ? failed(s, "job", id) : 0;
 }
@@ -336,7 +354,9 @@ static int place(struct td_engine *engine, const struct td_placement *placement)
 		return -EAGAIN;
 	if (comment.epoch >= placement->epoch && job->priority)
 		return 0; /* done before */
-	if (!is_pending(job) || placement->count > TD_SLURM_GPUS_MAX)
+	/* A job queued again has its new number of runs when it has left its node. */
+	if (!is_pending(job) || job->job_state & JOB_COMPLETING ||
+		placement->count > TD_SLURM_GPUS_MAX)
 		return -EAGAIN;
 	for (uint32_t k = 1; k < placement->count; k++)
 		if (strcmp(placement->places[k].node, placement->places[0].node))
@@ -346,9 +366,11 @@ static int place(struct td_engine *engine, const struct td_placement *placement)
 	for (uint32_t k = 0; k < placement->count; k++)
 		comment.gpu[k] = placement->places[k].gpu;
 	comment.epoch = placement->epoch;
+	comment.run = job->restart_cnt;
 	comment.guest = placement->guest;
 	*comment.why = 0;
-	return update(s, placement->id, &comment, comment.node, INFINITE);
+	return update(s, placement->id, &comment, comment.node, INFINITE,
+		job->restart_cnt ? RESTART_S : 0);
 }
 
 static int upgrade(struct td_engine *engine, const char *id, uint64_t epoch)
@@ -360,7 +382,7 @@ static int upgrade(struct td_engine *engine, const char *id, uint64_t epoch)
 	if (!job || td_slurm_comment_parse(job->admin_comment, &comment) || comment.epoch != epoch)
 		return 0;
 	comment.guest = false;
-	return update(s, id, &comment, NULL, NO_VAL);
+	return update(s, id, &comment, NULL, NO_VAL, 0);
 }
 
 static int requeue(struct td_engine *engine, const char *id, uint64_t epoch, const char *why)
@@ -379,8 +401,8 @@ static int requeue(struct td_engine *engine, const char *id, uint64_t epoch, con
 		return failed(s, "job", id);
 	comment.gpus = 0;
 	comment.guest = false;
-	snprintf(comment.why, sizeof(comment.why), "%s", why);
-	return update(s, id, &comment, NULL, is_running(job) ? NO_VAL : 0);
+	set_why(&comment, why);
+	return update(s, id, &comment, NULL, is_running(job) ? NO_VAL : 0, 0);
 }
 
 static int stop(struct td_engine *engine, const char *id, uint64_t epoch)
@@ -402,10 +424,10 @@ static int explain(struct td_engine *engine, const char *id, const char *why)
 
 	if (!job || !is_pending(job) || td_slurm_comment_parse(job->admin_comment, &comment))
 		return 0;
-	snprintf(comment.why, sizeof(comment.why), "%s", why);
+	set_why(&comment, why);
 	comment.gpus = 0;
 	comment.guest = false;
-	return update(s, id, &comment, NULL, 0);
+	return update(s, id, &comment, NULL, 0, 0);
 }
 
 static const char *why(const struct td_engine *engine)

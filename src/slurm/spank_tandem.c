@@ -16,19 +16,28 @@
  * when the first one is used. Their UUIDs come from `tandem gpu`, if tandem=PATH names that
  * program. Otherwise the job uses the first GPU, which is right on nodes that have only one.
  *
- * Where tandem-sched has placed the job, the record of the job names its GPUs (comment.h), and it
- * uses those.
+ * Where tandem-sched places jobs, the record of the job names its GPUs (comment.h), and it uses
+ * those and no others: a job without a placement, whose record cannot be read, or whose GPUs are
+ * not listed, is refused, and Slurm queues a batch job again. So whoever releases a held job by
+ * hand does not start it. With sched=yes in plugstack.conf a job that has no such record at all is
+ * refused, too.
+ *
+ * A batch job whose programs tandemd has evicted is queued again when a task of it ends.
  *
  * Without the option nothing changes. A program that drops LD_PRELOAD runs without tandem.
  */
 #include <slurm/slurm.h>
 #include <slurm/spank.h>
+#include <slurm/slurm_errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/time.h"
 #include "slurm/comment.h"
 #include "slurm/spec.h"
 
@@ -40,11 +49,14 @@ extern const unsigned int plugin_version, spank_plugin_version;
 SPANK_PLUGIN(tandem, 1)
 int slurm_spank_init(spank_t spank, int argc, char **argv);
 int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv);
+int slurm_spank_task_init_privileged(spank_t spank, int argc, char **argv);
 int slurm_spank_task_init(spank_t spank, int argc, char **argv);
+int slurm_spank_task_exit(spank_t spank, int argc, char **argv);
 #pragma GCC visibility pop
 
 static struct td_slurm_spec spec;
 static char text[TD_SLURM_SPEC_MAX]; /* "": the option was not given */
+static uint64_t begun_ns;            /* when this step began */
 
 static int take(int value, const char *argument, int remote)
 {
@@ -74,6 +86,7 @@ int slurm_spank_init(spank_t spank, int argc, char **argv)
 {
 	(void)argc;
 	(void)argv;
+	begun_ns = td_time_now_ns();
 	switch (spank_context()) {
 	case S_CTX_LOCAL:
 	case S_CTX_ALLOCATOR:
@@ -147,22 +160,29 @@ static int name_job(spank_t spank)
 	return r ? r : set(spank, "TANDEM_NAME", name);
 }
 
+/* Starts `tandem ARGUMENTS` and returns its output; NULL: it cannot be started. */
+static FILE *ask_tandem(const char *tandem, const char *socket, const char *arguments)
+{
+	char command[2 * PATH_LEN];
+
+	if (!tandem || strchr(tandem, '\'') || (socket && strchr(socket, '\'')) ||
+		snprintf(command, sizeof(command), "TANDEM_SOCKET='%s' '%s' %s 2>/dev/null",
+			socket ? socket : "", tandem, arguments) >= (int)sizeof(command))
+		return NULL;
+	return popen(command, "re");
+}
+
 /*
  * Writes the UUIDs of the node's GPUs, separated by commas; "" if tandemd does not list them. Runs
  * in the task's own process, before that becomes the program.
  */
 static void list_gpus(const char *tandem, const char *socket, char *ret, size_t len)
 {
-	char command[2 * PATH_LEN], line[8192];
+	FILE *in = ask_tandem(tandem, socket, "gpu --json");
 	size_t used = 0;
-	FILE *in;
+	char line[8192];
 
 	*ret = 0;
-	if (strchr(tandem, '\'') || (socket && strchr(socket, '\'')) ||
-		snprintf(command, sizeof(command), "TANDEM_SOCKET='%s' '%s' gpu --json 2>/dev/null",
-			socket ? socket : "", tandem) >= (int)sizeof(command))
-		return;
-	in = popen(command, "re");
 	while (in && fgets(line, sizeof(line), in))
 		for (const char *at = line; (at = strstr(at, "\"uuid\": \"")); at++) {
 			size_t n = strcspn(at + 9, "\"");
@@ -176,32 +196,118 @@ static void list_gpus(const char *tandem, const char *socket, char *ret, size_t 
 		(void)pclose(in);
 }
 
-/* Reads where tandem-sched has placed the job. Returns false if it has not. */
-static bool read_placement(spank_t spank, struct td_slurm_comment *ret)
-{
-	job_info_msg_t *jobs = NULL;
-	uint32_t job = 0;
-	bool placed;
+/* --- the placement --- */
 
-	if (spank_get_item(spank, S_JOB_ID, &job) || slurm_load_job(&jobs, job, SHOW_ALL))
+/* Slurm may be restarted or taken over. A batch job would be lost, so it waits longer. */
+#define PATIENCE_S       60
+#define PATIENCE_BATCH_S 600
+
+/* The placement of this job, read before its tasks begin; no GPUs: it has and needs none. */
+static struct td_slurm_comment placement;
+
+/*
+ * Ends this task, which is a process of its own that has not begun to be the job's program. Slurm
+ * would run the program all the same if the plugin is "optional" in plugstack.conf.
+ */
+static void leave(void) __attribute__((noreturn));
+
+static void leave(void)
+{
+	_exit(1);
+}
+
+/* Reads the job's record, and waits for slurmctld. Returns NULL if it does not answer in time. */
+static job_info_msg_t *load_record(uint32_t job, time_t until)
+{
+	job_info_msg_t *record = NULL;
+
+	while (slurm_load_job(&record, job, SHOW_DETAIL)) {
+		if (slurm_get_errno() == ESLURM_INVALID_JOB_ID || time(NULL) >= until)
+			return NULL;
+		sleep(1);
+	}
+	return record;
+}
+
+/*
+ * Queues a batch job again, held, so that tandem-sched places it. Without tandem-sched nothing
+ * starts, also not by a user's hand.
+ */
+static void send_back(const slurm_job_info_t *job)
+{
+	if (job->batch_flag && !slurm_requeue(job->job_id, JOB_REQUEUE_HOLD | JOB_RUNNING))
+		slurm_error("tandem: the job is queued again");
+}
+
+/* Whether the job may run here: it has a placement on this node, or needs none. */
+static bool is_placed(spank_t spank, const slurm_job_info_t *job, bool needs_record)
+{
+	char node[TD_SLURM_NODE_MAX] = "";
+
+	if (td_slurm_comment_parse(job->admin_comment, &placement)) {
+		if (needs_record)
+			slurm_error("tandem: the job has not come through "
+				    "job_submit_tandem_brain.so, so it is refused");
+		return !needs_record;
+	}
+	(void)spank_getenv(spank, "SLURMD_NODENAME", node, sizeof(node));
+	if (placement.gpus && placement.run != TD_SLURM_ANY_RUN &&
+		placement.run != job->restart_cnt) {
+		slurm_error("tandem: the job was queued again since tandem-sched has placed it, "
+			    "so it is refused");
 		return false;
-	placed = jobs->record_count == 1 &&
-		 !td_slurm_comment_parse(jobs->job_array[0].admin_comment, ret) && ret->gpus;
-	slurm_free_job_info_msg(jobs);
-	return placed;
+	}
+	if (placement.gpus && (!*node || !strcmp(node, placement.node)))
+		return true;
+	slurm_error("tandem: tandem-sched has not placed this job%s%s, so it is refused",
+		placement.gpus ? " on this node but on " : "",
+		placement.gpus ? placement.node : "");
+	return false;
+}
+
+/*
+ * Runs in the task's process as root. tandem-sched may place the job on other GPUs after a requeue,
+ * so each task reads the present placement.
+ */
+int slurm_spank_task_init_privileged(spank_t spank, int argc, char **argv)
+{
+	const char *sched = argument_of(argc, argv, "sched");
+	job_info_msg_t *record;
+	uint32_t job = 0, step = 0;
+	bool batch, placed;
+
+	if (!*text)
+		return ESPANK_SUCCESS;
+	batch = !spank_get_item(spank, S_JOB_STEPID, &step) && step == SLURM_BATCH_SCRIPT;
+	if (spank_get_item(spank, S_JOB_ID, &job))
+		leave();
+	record = load_record(job, time(NULL) + (batch ? PATIENCE_BATCH_S : PATIENCE_S));
+	if (!record || record->record_count != 1) {
+		slurm_error("tandem: slurmctld does not say where job %u was placed, so it is "
+			    "refused",
+			job);
+		leave();
+	}
+	placed = is_placed(spank, record->job_array, sched && !strcmp(sched, "yes"));
+	if (!placed && *placement.spec) /* else tandem-sched does not know it */
+		send_back(record->job_array);
+	slurm_free_job_info_msg(record);
+	if (!placed)
+		leave();
+	return ESPANK_SUCCESS;
 }
 
 /* Keeps the placement's UUIDs of a list with commas. Returns false if the list is too short. */
-static bool keep_placed(const struct td_slurm_comment *placement, char *list)
+static bool keep_placed(char *list)
 {
 	char kept[4096];
 	size_t used = 0;
 
-	for (uint32_t k = 0; k < placement->gpus; k++) {
+	for (uint32_t k = 0; k < placement.gpus; k++) {
 		const char *at = list;
 		size_t n;
 
-		for (uint32_t skip = placement->gpu[k]; at && skip; skip--) {
+		for (uint32_t skip = placement.gpu[k]; at && skip; skip--) {
 			at = strchr(at, ',');
 			at = at ? at + 1 : NULL;
 		}
@@ -219,19 +325,18 @@ static bool keep_placed(const struct td_slurm_comment *placement, char *list)
 
 static int choose_gpus(spank_t spank, const char *tandem, const char *socket)
 {
-	struct td_slurm_comment placement;
 	char list[4096], count[12];
 	int r;
 
 	list_gpus(tandem, socket, list, sizeof(list));
-	if (!*list)
-		return ESPANK_SUCCESS;
-	if (read_placement(spank, &placement) && !keep_placed(&placement, list)) {
+	if (placement.gpus && !keep_placed(list)) {
 		slurm_error("tandem: the job was placed on GPU %u of this node, which tandemd "
 			    "does not list",
 			placement.gpu[placement.gpus - 1]);
 		return ESPANK_ERROR;
 	}
+	if (!*list)
+		return ESPANK_SUCCESS;
 	snprintf(count, sizeof(count), "%u", spec.gpus);
 	r = set(spank, "TANDEM_GPUS", list);
 	return r ? r : set(spank, "TANDEM_GPU_COUNT", count);
@@ -250,7 +355,7 @@ int slurm_spank_task_init(spank_t spank, int argc, char **argv)
 	if (!library || *library != '/' || access(library, R_OK)) {
 		slurm_error("tandem: lib=%s in plugstack.conf is not a library that can be read",
 			library ? library : "");
-		return ESPANK_ERROR;
+		leave();
 	}
 	r = preload(spank, library);
 	r = r ? r : name_job(spank);
@@ -258,7 +363,97 @@ int slurm_spank_task_init(spank_t spank, int argc, char **argv)
 		r = set(spank, name, value);
 	if (!r && socket)
 		r = set(spank, "TANDEM_SOCKET", socket);
+	if (!r && placement.guest && strcmp(spec.value[TD_JOB_KEY_class], "online") != 0)
+		r = set(spank, "TANDEM_CLASS", "besteffort");
 	if (!r && tandem)
 		r = choose_gpus(spank, tandem, socket);
-	return r;
+	if (!r && !tandem && placement.gpus && (placement.gpus > 1 || placement.gpu[0])) {
+		slurm_error("tandem: the job was placed on GPU %u of this node, and tandem= is "
+			    "missing in plugstack.conf",
+			placement.gpu[placement.gpus - 1]);
+		r = ESPANK_ERROR;
+	}
+	if (r)
+		leave();
+	return ESPANK_SUCCESS;
+}
+
+/* --- evictions --- */
+
+/* Whether the line is of an event that evicts the job, since this step has begun. */
+static bool is_eviction(const char *line, const char *job)
+{
+	const char *at = strstr(line, "\"time_ns\": ");
+	char wanted[64];
+
+	snprintf(wanted, sizeof(wanted), "\"job\": \"%s\"", job);
+	return at && strtoull(at + 11, NULL, 10) >= begun_ns && strstr(line, wanted) &&
+	       (strstr(line, "\"detail\": \"evict: ") || strstr(line, ": it is evicted\""));
+}
+
+/* Whether tandemd has evicted the job since this step began. Writes its reason. */
+static bool was_evicted(
+	const char *tandem, const char *socket, const char *job, char *ret_reason, size_t len)
+{
+	FILE *in = ask_tandem(tandem, socket, "events --json");
+	bool evicted = false;
+	char line[4096];
+
+	snprintf(ret_reason, len, "it was evicted");
+	while (in && fgets(line, sizeof(line), in)) {
+		const char *at = strstr(line, "\"detail\": \"");
+
+		if (!at || !is_eviction(line, job))
+			continue;
+		evicted = true;
+		at += strlen("\"detail\": \"");
+		if (strncmp(at, "evict: ", 7) != 0)
+			snprintf(ret_reason, len, "%.*s", (int)strcspn(at, "\""), at);
+	}
+	if (in)
+		(void)pclose(in);
+	return evicted;
+}
+
+/* Writes into the job's record that it has no placement any more, and why. */
+static void write_reason(const slurm_job_info_t *job, const char *reason)
+{
+	char written[TD_SLURM_COMMENT_MAX];
+	struct td_slurm_comment comment;
+	job_desc_msg_t change;
+
+	if (td_slurm_comment_parse(job->admin_comment, &comment))
+		return;
+	comment.gpus = 0;
+	comment.guest = false;
+	snprintf(comment.why, sizeof(comment.why), TD_SLURM_ENDED ": %.150s", reason);
+	slurm_init_job_desc_msg(&change);
+	change.job_id = job->job_id;
+	change.admin_comment = td_slurm_comment_write(&comment, written);
+	(void)slurm_update_job(&change);
+}
+
+/* Runs in slurmstepd as root while the job still counts as running. */
+int slurm_spank_task_exit(spank_t spank, int argc, char **argv)
+{
+	char name[32], reason[256];
+	job_info_msg_t *record = NULL;
+	uint32_t job = 0;
+
+	if (!*text || spank_get_item(spank, S_JOB_ID, &job))
+		return ESPANK_SUCCESS;
+	snprintf(name, sizeof(name), "slurm.%u", job);
+	if (!was_evicted(argument_of(argc, argv, "tandem"), argument_of(argc, argv, "socket"), name,
+		    reason, sizeof(reason)) ||
+		slurm_load_job(&record, job, SHOW_DETAIL))
+		return ESPANK_SUCCESS;
+	if (record->record_count == 1 && record->job_array->batch_flag) {
+		write_reason(record->job_array, reason);
+		if (td_slurm_comment_parse(record->job_array->admin_comment, &placement))
+			(void)slurm_requeue(job, JOB_RUNNING);
+		else
+			send_back(record->job_array);
+	}
+	slurm_free_job_info_msg(record);
+	return ESPANK_SUCCESS;
 }

@@ -24,6 +24,7 @@ SlurmdSpoolDir={b}/spool/%n
 SlurmctldPidFile={b}/run/slurmctld.pid
 SlurmdPidFile={b}/run/slurmd.%n.pid
 SlurmdTimeout={timeout}
+KillWait=5
 SlurmctldLogFile={b}/log/slurmctld.log
 SlurmdLogFile={b}/log/slurmd.%n.log
 ProctrackType=proctrack/linuxproc
@@ -73,10 +74,12 @@ def free_port():
 class Slurm(World):
     """A world with a Slurm cluster, whose nodes have the software GPU."""
 
-    def __init__(self, *softgpu_options, nodes=("node1",), count=100, submit="tandem", timeout=300):
+    def __init__(self, *softgpu_options, nodes=("node1",), count=100, submit="tandem", timeout=300,
+                 plugin="required"):
         super().__init__(*softgpu_options)
         self.names, self.count = nodes, count  # count: of the resource, on each node
         self.submit, self.timeout = submit, timeout
+        self.plugin = plugin  # the first word of plugstack.conf
 
     def __enter__(self):
         super().__enter__()
@@ -110,8 +113,9 @@ class Slurm(World):
         self.write("gres.conf", "AutoDetect=off\n"
                    f"Name=tandem Count={self.count} Flags=CountOnly\n")
         self.write("cgroup.conf", "CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n")
-        self.write("plugstack.conf", f"required {PLUGINS}/spank_tandem.so lib={LIBRARY} "
-                   f"socket={self.environment['TANDEM_SOCKET']} tandem={TANDEM}\n")
+        self.write("plugstack.conf", f"{self.plugin} {PLUGINS}/spank_tandem.so lib={LIBRARY} "
+                   f"socket={self.environment['TANDEM_SOCKET']} tandem={TANDEM}"
+                   f"{' sched=yes' if 'brain' in self.submit else ''}\n")
         self.environment["SLURM_CONF"] = f"{b}/etc/slurm.conf"
         self.environment["PATH"] += ":/usr/sbin:/sbin"
         # One that serves before any job comes.

@@ -32,8 +32,10 @@ static int allocate(struct td_brain *b)
 	b->job = calloc(shape->jobs_max, sizeof(*b->job));
 	b->unsaid = calloc(shape->jobs_max, sizeof(*b->unsaid));
 	b->is_up = calloc(gpus, sizeof(*b->is_up));
-	if (!b->state || !b->node || !b->job || !b->unsaid || !b->is_up ||
-		td_name_table_init(&b->nodes, shape->nodes_max, 1) ||
+	b->verdict = calloc(gpus, sizeof(*b->verdict));
+	b->barred = calloc(gpus, sizeof(*b->barred));
+	if (!b->state || !b->node || !b->job || !b->unsaid || !b->is_up || !b->verdict ||
+		!b->barred || td_name_table_init(&b->nodes, shape->nodes_max, 1) ||
 		td_name_table_init(&b->jobs, shape->jobs_max, 0) ||
 		td_name_table_init(&b->kinds, shape->kinds_max, 0))
 		return -ENOMEM;
@@ -82,6 +84,8 @@ void td_brain_free(struct td_brain *b)
 	free(b->job);
 	free(b->unsaid);
 	free(b->is_up);
+	free(b->verdict);
+	free(b->barred);
 	free(b);
 }
 

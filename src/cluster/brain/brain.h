@@ -24,7 +24,7 @@
  *   (td_brain_submit), then its revision. What runs is not ordered again.
  *
  * A node that has said nothing for silent_ns is gone, and its jobs wait again. Its GPUs can be told
- * to be closed (drained): what runs there may end, and nothing starts.
+ * to be closed (drained): what runs there may end, and nothing starts, also beside it.
  *
  * The same events give the same orders. All memory is allocated by td_brain_new().
  */
@@ -120,6 +120,12 @@ struct td_brain_node {
 	const uint32_t *load_ppm; /* of each GPU over the last ten seconds; NULL: not known */
 };
 
+struct td_brain_verdict {
+	bool accepts;      /* more guests may come */
+	bool broken;       /* nothing may come */
+	uint32_t load_ppm; /* as above; TD_BRAIN_LOAD_UNKNOWN */
+};
+
 struct td_brain;
 
 /* Returns NULL with errno: EINVAL (sizes, tenants) or ENOMEM. */
@@ -136,6 +142,14 @@ void td_brain_lead(struct td_brain *brain, uint64_t revision);
  * -ENOSPC: the brain has as many nodes as it can keep.
  */
 int td_brain_node_seen(struct td_brain *brain, const struct td_brain_node *node, uint64_t now_ns);
+/*
+ * The node's own daemon judges its GPUs so, in their order. A GPU that does not accept gets no
+ * more guests; one that is broken, that the daemon does not list, or whose daemon does not answer,
+ * gets no more jobs. What runs there runs on. gpus NULL: nobody says anything (any more), and all
+ * GPUs are open.
+ */
+void td_brain_node_judged(struct td_brain *brain, const char *name, bool answers,
+	const struct td_brain_verdict *gpus, uint32_t count);
 /* The node is gone. Its jobs wait again. */
 void td_brain_node_left(struct td_brain *brain, const char *name, uint64_t now_ns);
 

@@ -20,7 +20,18 @@ bool td_brain_knows_node(const struct td_brain *b, const char *name)
 	return td_name_table_find(&b->nodes, name) != TD_NO_NAME;
 }
 
-/* Brings the GPUs of a node up or down, as far as jobs there allow it. */
+/* Bars jobs from a GPU that its node judges so, or that cannot be closed yet. */
+static void set_bar(struct td_brain *b, uint32_t gpu, bool closing)
+{
+	uint8_t bar = closing ? TD_BAR_ALL : b->verdict[gpu];
+
+	if (bar == b->barred[gpu])
+		return;
+	b->policy->bar(b->state, gpu, (enum td_inventory_bar)bar);
+	b->barred[gpu] = bar;
+}
+
+/* Brings the GPUs of a node up or down. One on which jobs are is barred until it is free. */
 static void set_gpus(struct td_brain *b, uint32_t at)
 {
 	struct td_brain_slot *node = &b->node[at];
@@ -31,12 +42,12 @@ static void set_gpus(struct td_brain *b, uint32_t at)
 		uint32_t gpu = at * most + k;
 		bool up = k < node->gpus && !node->closed;
 
-		if (up == b->is_up[gpu])
+		bool busy = up != b->is_up[gpu] && b->policy->gpu(b->state, gpu, up);
+
+		closing |= busy;
+		set_bar(b, gpu, busy);
+		if (busy || up == b->is_up[gpu])
 			continue;
-		if (b->policy->gpu(b->state, gpu, up)) {
-			closing = true;
-			continue;
-		}
 		b->is_up[gpu] = up;
 		b->up += up ? 1u : -1u;
 	}
@@ -76,6 +87,8 @@ int td_brain_node_seen(struct td_brain *b, const struct td_brain_node *seen, uin
 		if (at == TD_NO_NAME)
 			return -ENOSPC;
 		b->node[at] = (struct td_brain_slot){.closed = true};
+		memset(b->verdict + (size_t)at * b->params.shape.node_gpus_max, TD_BAR_NOTHING,
+			b->params.shape.node_gpus_max);
 	}
 	node = &b->node[at];
 	node->seen_ns = now_ns;
@@ -91,6 +104,32 @@ int td_brain_node_seen(struct td_brain *b, const struct td_brain_node *seen, uin
 			b->policy->load(b->state, at * b->params.shape.node_gpus_max + k,
 				seen->load_ppm[k]);
 	return 0;
+}
+
+static void note_verdict(
+	struct td_brain *b, uint32_t gpu, bool answers, const struct td_brain_verdict *verdict)
+{
+	b->verdict[gpu] = !answers || !verdict || verdict->broken ? TD_BAR_ALL
+			  : verdict->accepts                      ? TD_BAR_NOTHING
+								  : TD_BAR_GUESTS;
+	if (verdict && verdict->load_ppm != TD_BRAIN_LOAD_UNKNOWN)
+		b->policy->load(b->state, gpu, verdict->load_ppm);
+}
+
+void td_brain_node_judged(struct td_brain *b, const char *name, bool answers,
+	const struct td_brain_verdict *gpus, uint32_t count)
+{
+	uint32_t at = td_name_table_find(&b->nodes, name), most = b->params.shape.node_gpus_max;
+
+	if (at == TD_NO_NAME)
+		return;
+	for (uint32_t k = 0; k < most; k++) {
+		if (gpus)
+			note_verdict(b, at * most + k, answers, k < count ? &gpus[k] : NULL);
+		else
+			b->verdict[at * most + k] = TD_BAR_NOTHING;
+	}
+	set_gpus(b, at);
 }
 
 static void drop_node(struct td_brain *b, uint32_t at, uint64_t now_ns)

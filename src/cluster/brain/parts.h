@@ -21,6 +21,8 @@ struct td_brain {
 	struct td_brain_job *job;
 	uint32_t *unsaid, unsaid_count;
 	bool *is_up; /* of each GPU */
+	/* For each GPU an enum td_inventory_bar: its node's, and the one in force. */
+	uint8_t *verdict, *barred;
 	uint32_t up, closing;
 	uint64_t revision, check_ns;
 	struct {

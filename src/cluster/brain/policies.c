@@ -39,6 +39,11 @@ static int tandem_gpu(void *memory, uint32_t gpu, bool up)
 	return up ? td_tandem_cluster_gpu_up(memory, gpu) : td_tandem_cluster_gpu_down(memory, gpu);
 }
 
+static void tandem_bar(void *memory, uint32_t gpu, enum td_inventory_bar bar)
+{
+	td_tandem_cluster_bar(memory, gpu, bar);
+}
+
 static int tandem_init(void *memory, const struct td_brain_shape *s)
 {
 	uint32_t gpus = s->nodes_max * s->node_gpus_max, node_gpus[NODES_MAX];
@@ -164,6 +169,7 @@ const struct td_brain_policy td_brain_tandem = {
 	.finish = tandem_finish,
 	.requeue = tandem_requeue,
 	.gpu = tandem_gpu,
+	.bar = tandem_bar,
 	.load = tandem_load,
 	.demand = tandem_demand,
 	.speed = tandem_speed,
@@ -186,6 +192,13 @@ static size_t antman_bytes(const struct td_brain_shape *s)
 static int antman_gpu(void *memory, uint32_t gpu, bool up)
 {
 	return up ? td_antman_gpu_up(memory, gpu) : td_antman_gpu_down(memory, gpu);
+}
+
+static void antman_bar(void *memory, uint32_t gpu, enum td_inventory_bar bar)
+{
+	struct td_antman_cluster *c = memory;
+
+	td_inventory_bar(&c->gpus, gpu, bar);
 }
 
 static int antman_init(void *memory, const struct td_brain_shape *s)
@@ -324,6 +337,7 @@ const struct td_brain_policy td_brain_antman = {
 	.finish = antman_finish,
 	.requeue = antman_requeue,
 	.gpu = antman_gpu,
+	.bar = antman_bar,
 	.load = antman_load,
 	.demand = antman_demand,
 	.speed = antman_speed,

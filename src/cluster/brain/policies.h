@@ -57,6 +57,8 @@ struct td_brain_policy {
 	void (*requeue)(void *memory, uint32_t job, uint64_t now_ns);
 	/* Brings a GPU up or takes it down. -EBUSY: a job is on it. */
 	int (*gpu)(void *memory, uint32_t gpu, bool up);
+	/* Bars jobs from a GPU that is up; those that are there stay. */
+	void (*bar)(void *memory, uint32_t gpu, enum td_inventory_bar bar);
 	void (*load)(void *memory, uint32_t gpu, uint32_t load_ppm);
 	void (*demand)(void *memory, uint32_t kind, double demand);
 	void (*speed)(void *memory, uint32_t kind, uint32_t other, bool held, double speed);

@@ -17,7 +17,7 @@ static uint32_t leaves_for(uint32_t gpus)
 }
 
 /* Numbers of 32-bit words per GPU and per node in the caller's memory. The tree follows them. */
-#define GPU_WORDS  (6 + TD_GUESTS)
+#define GPU_WORDS  (7 + TD_GUESTS)
 #define NODE_WORDS 4
 
 size_t td_inventory_bytes(uint32_t nodes, uint32_t gpus)
@@ -44,7 +44,9 @@ static uint64_t key_of(const struct td_inventory *v, uint32_t gpu)
 {
 	uint64_t load = v->load_ppm[gpu] + bits_in(v->unseen[gpu]) * v->assumed_ppm;
 
-	return v->guest_count[gpu] == TD_GUESTS ? ABSENT : load << 8 | v->guest_count[gpu];
+	if (v->guest_count[gpu] == TD_GUESTS || v->barred[gpu] != TD_BAR_NOTHING)
+		return ABSENT;
+	return load << 8 | v->guest_count[gpu];
 }
 
 static void put_leaf(struct td_inventory *v, uint32_t gpu, uint64_t key)
@@ -110,7 +112,8 @@ static void link_node(struct td_inventory *v, uint32_t node)
 
 static bool is_free(const struct td_inventory *v, uint32_t gpu)
 {
-	return v->holder[gpu] == TD_NO_JOB && v->reserved[gpu] == TD_NO_JOB;
+	return v->holder[gpu] == TD_NO_JOB && v->reserved[gpu] == TD_NO_JOB &&
+	       v->barred[gpu] != TD_BAR_ALL;
 }
 
 static bool is_idle(const struct td_inventory *v, uint32_t gpu)
@@ -132,8 +135,8 @@ static void recount(struct td_inventory *v, uint32_t gpu, bool was_free)
 static void carve(struct td_inventory *v, void *memory)
 {
 	uint32_t *words = (uint32_t *)((uint64_t *)memory + (size_t)2 * v->leaves);
-	uint32_t **per_gpu[] = {
-		&v->node, &v->holder, &v->reserved, &v->load_ppm, &v->unseen, &v->guest_count};
+	uint32_t **per_gpu[] = {&v->node, &v->holder, &v->reserved, &v->load_ppm, &v->unseen,
+		&v->guest_count, &v->barred};
 	uint32_t **per_node[] = {&v->free_count, &v->next, &v->previous};
 
 	v->tree = memory;
@@ -173,6 +176,7 @@ int td_inventory_init(struct td_inventory *v, void *memory, const uint32_t *node
 	memset(v->load_ppm, 0, v->gpu_count * sizeof(uint32_t));
 	memset(v->unseen, 0, v->gpu_count * sizeof(uint32_t));
 	memset(v->guest_count, 0, v->gpu_count * sizeof(uint32_t));
+	memset(v->barred, 0, v->gpu_count * sizeof(uint32_t));
 	memset(v->tree, 0xff, (size_t)2 * v->leaves * sizeof(uint64_t));
 	for (uint32_t n = 0; n < nodes; n++) {
 		v->first_gpu[n] = gpu;
@@ -222,6 +226,17 @@ void td_inventory_hold(struct td_inventory *v, uint32_t gpu, uint32_t job)
 	v->holder[gpu] = job;
 	v->idle += is_idle(v, gpu);
 	set_unseen(v, gpu, TD_GUESTS, job != TD_NO_JOB);
+	update(v, gpu);
+	recount(v, gpu, was_free);
+}
+
+void td_inventory_bar(struct td_inventory *v, uint32_t gpu, enum td_inventory_bar bar)
+{
+	bool was_free = is_free(v, gpu);
+
+	v->idle -= is_idle(v, gpu);
+	v->barred[gpu] = bar;
+	v->idle += is_idle(v, gpu);
 	update(v, gpu);
 	recount(v, gpu, was_free);
 }
@@ -292,7 +307,8 @@ static uint32_t take_some(const struct td_inventory *v, uint32_t node, uint32_t 
 	uint32_t found = 0;
 
 	for (uint32_t g = v->first_gpu[node]; g < v->first_gpu[node + 1] && found < count; g++)
-		if (v->holder[g] == TD_NO_JOB && guests == (v->guest_count[g] > 0) &&
+		if (v->holder[g] == TD_NO_JOB && v->barred[g] != TD_BAR_ALL &&
+			guests == (v->guest_count[g] > 0) &&
 			(v->reserved[g] == TD_NO_JOB || v->reserved[g] == job))
 			ret_gpus[found++] = g;
 	return found;

@@ -35,13 +35,16 @@
 #define TD_GUESTS          4u
 #define TD_NODE_GPUS_MAX   16u
 
+/* Jobs that may not come to a GPU. Those that are there stay. */
+enum td_inventory_bar { TD_BAR_NOTHING, TD_BAR_GUESTS, TD_BAR_ALL };
+
 struct td_inventory {
 	uint32_t gpu_count, node_count;
 	uint32_t idle;          /* GPUs without holder, guest or reservation */
 	uint32_t node_gpus_max; /* GPUs of the largest node */
 	uint32_t assumed_ppm;
 	/* These arrays have one entry per GPU. */
-	uint32_t *node, *holder, *reserved, *load_ppm, *guest_count;
+	uint32_t *node, *holder, *reserved, *load_ppm, *guest_count, *barred;
 	uint32_t *
 		/*
 		 * Jobs that the monitor has not seen yet: bit k is guest k, bit TD_GUESTS the
@@ -77,6 +80,9 @@ void td_inventory_watch(struct td_inventory *inventory, uint32_t limit_ppm);
 
 /* Sets the utilisation of a GPU over the last ten seconds, as the monitor reports it. */
 void td_inventory_set_load(struct td_inventory *inventory, uint32_t gpu, uint32_t load_ppm);
+
+/* A GPU that is barred is not found: for guests, or for nobody. */
+void td_inventory_bar(struct td_inventory *inventory, uint32_t gpu, enum td_inventory_bar bar);
 
 /*
  * Sets the holder of a GPU, or its reservation; TD_NO_JOB clears it. A new holder counts as a load

@@ -241,6 +241,9 @@ int td_tandem_cluster_node_up(struct td_tandem_cluster *cluster, uint32_t node);
  */
 int td_tandem_cluster_gpu_down(struct td_tandem_cluster *cluster, uint32_t gpu);
 int td_tandem_cluster_gpu_up(struct td_tandem_cluster *cluster, uint32_t gpu);
+/* Bars jobs from a GPU; those that are there stay, but for guests that move to a better place. */
+void td_tandem_cluster_bar(
+	struct td_tandem_cluster *cluster, uint32_t gpu, enum td_inventory_bar bar);
 
 /* Makes a running job wait again, with the GPU time that it has had. No action is returned. */
 void td_tandem_cluster_requeue(struct td_tandem_cluster *cluster, uint32_t job, uint64_t now_ns);

@@ -90,6 +90,14 @@ int td_tandem_cluster_gpu_up(struct td_tandem_cluster *c, uint32_t gpu)
 	return 0;
 }
 
+void td_tandem_cluster_bar(struct td_tandem_cluster *c, uint32_t gpu, enum td_inventory_bar bar)
+{
+	if (gpu >= c->gpus.gpu_count)
+		return;
+	td_inventory_bar(&c->gpus, gpu, bar);
+	c->freed++;
+}
+
 void td_tandem_cluster_requeue(struct td_tandem_cluster *c, uint32_t id, uint64_t now_ns)
 {
 	if (id >= c->jobs_max || !c->jobs[id].gpus || !c->las.jobs[id].runs)

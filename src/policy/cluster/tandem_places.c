@@ -125,7 +125,8 @@ bool td_tandem_weigh(const struct td_tandem_cluster *c, uint32_t gpu, uint32_t i
 	struct td_tandem_company here = td_tandem_company(c, gpu, but, judge);
 	double own, loss = 0;
 
-	if (here.count >= c->params.together || c->gpus.holder[gpu] == TD_CLUSTER_ABSENT)
+	if (here.count >= c->params.together || c->gpus.holder[gpu] == TD_CLUSTER_ABSENT ||
+		c->gpus.barred[gpu] != TD_BAR_NOTHING)
 		return false;
 	if (c->gpu_bytes && here.bytes + job->bytes > c->gpu_bytes &&
 		(here.count || here.holder != NONE))

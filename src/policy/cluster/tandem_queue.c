@@ -95,7 +95,8 @@ static void try_holding(
 {
 	uint32_t holder = c->gpus.holder[gpu];
 
-	if (is_marked(c, gpu) || (holder != TD_NO_JOB && holder != victim))
+	if (is_marked(c, gpu) || (holder != TD_NO_JOB && holder != victim) ||
+		c->gpus.barred[gpu] == TD_BAR_ALL)
 		return;
 	if (s->victim_count + TD_GUESTS + 1 > TD_GANG_MAX * TD_GUESTS || !clear_guests(c, s, gpu))
 		return;

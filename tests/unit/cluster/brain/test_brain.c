@@ -399,6 +399,91 @@ TEST(nothing_starts_on_a_node_that_is_closed)
 	expect(0, TD_ORDER_PLACE, "2", 1);
 }
 
+static void seen(const char *name, uint32_t gpus, bool closed, uint64_t now)
+{
+	struct td_brain_node node = {.gpus = gpus, .closed = closed};
+
+	strcpy(node.name, name);
+	CHECK_EQ(td_brain_node_seen(brain, &node, now), 0);
+}
+
+/* One GPU with a guest, whose node is closed: the guest stays, and no job comes beside it. */
+static void stay_alone(const struct td_brain_policy *policy)
+{
+	begin_with(policy, 4);
+	join("node1", 1, 0);
+	td_brain_lead(brain, 7);
+	submit("1", 1, false, S);
+	step(S);
+	expect(0, TD_ORDER_PLACE, "1", 1);
+	td_brain_ran(brain, "1", 1, S);
+	seen("node1", 1, true, 2 * S);
+	submit("2", 1, false, 2 * S);
+	submit("3", 1, true, 2 * S);
+	for (uint64_t k = 2; k < 300; k++) {
+		seen("node1", 1, true, k * S);
+		step(k * S);
+		CHECK_EQ(count, 0);
+	}
+	td_brain_ended(brain, "1", 300 * S);
+	step(300 * S);
+	CHECK_EQ(count, 0);
+	CHECK_EQ(td_brain_gpus_up(brain), 0);
+	seen("node1", 1, false, 301 * S);
+	step(301 * S);
+	CHECK(count >= 1);
+}
+
+TEST(no_job_comes_beside_those_of_a_closed_node)
+{
+	stay_alone(&td_brain_tandem);
+	stay_alone(&td_brain_antman);
+}
+
+TEST(a_gpu_that_its_node_judges_full_gets_no_guests)
+{
+	struct td_brain_verdict verdict = {.load_ppm = TD_BRAIN_LOAD_UNKNOWN};
+
+	begin_with(&td_brain_tandem, 4);
+	join("node1", 1, 0);
+	td_brain_lead(brain, 7);
+	td_brain_node_judged(brain, "node1", true, &verdict, 1);
+	submit("1", 1, false, S);
+	step(S);
+	CHECK_EQ(count, 0);
+	submit("2", 1, true, 2 * S);
+	step(2 * S);
+	expect(0, TD_ORDER_PLACE, "2", 1);
+	td_brain_ended(brain, "2", 3 * S);
+	verdict.accepts = true;
+	td_brain_node_judged(brain, "node1", true, &verdict, 1);
+	step(3 * S);
+	expect(0, TD_ORDER_PLACE, "1", 1);
+	CHECK(orders[0].guest);
+}
+
+/* A broken GPU, one that is not listed, and one whose daemon is away; then nobody judges. */
+TEST(a_gpu_that_cannot_serve_gets_no_jobs)
+{
+	struct td_brain_verdict broken[2] = {{true, true, 0}, {true, false, 0}};
+
+	begin_with(&td_brain_tandem, 4);
+	join("node1", 2, 0);
+	td_brain_lead(brain, 7);
+	td_brain_node_judged(brain, "node1", true, broken, 1);
+	submit("1", 1, true, S);
+	step(S);
+	CHECK_EQ(count, 0);
+	broken[0].broken = false;
+	td_brain_node_judged(brain, "node1", false, broken, 2);
+	step(2 * S);
+	CHECK_EQ(count, 0);
+	td_brain_node_judged(brain, "nobody", true, broken, 2);
+	td_brain_node_judged(brain, "node1", true, NULL, 0);
+	step(3 * S);
+	expect(0, TD_ORDER_PLACE, "1", 1);
+}
+
 TEST(bad_events_are_refused)
 {
 	struct td_brain_request request = request_of("1", 0, true);
