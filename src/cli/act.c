@@ -1,6 +1,6 @@
 /*
- * The verbs evict, restart, migrate, pause, resume, checkpoint and restore: a user's actions on
- * jobs. Each returns when the action is done.
+ * The verbs evict, restart, migrate, share, pause, resume, checkpoint and restore: a user's actions
+ * on jobs. Each returns when the action is done.
  */
 #include <string.h>
 
@@ -15,6 +15,7 @@ static const struct {
 	{"evict", TD_ACTION_EVICT, "evicted"},
 	{"restart", TD_ACTION_RESTART, "restarted"}, /* with a share: START_SHADOW */
 	{"migrate", TD_ACTION_MIGRATE, "moved"},
+	{"share", TD_ACTION_SHARE, "changed"},
 	{"pause", TD_ACTION_PAUSE, NULL},
 	{"resume", TD_ACTION_RESUME, NULL},
 	{"checkpoint", TD_ACTION_CHECKPOINT, "checkpointed:"},
@@ -26,7 +27,7 @@ static const char *const states[TD_ACTION_STATE_N] = {
 
 struct sink {
 	const char *verb, *done;
-	bool json;
+	bool json, shares;
 	struct td_json out;
 	int status;
 };
@@ -47,7 +48,7 @@ static void json_row(const struct td_msg_acted *acted, const struct sink *sink, 
 static bool says_how(uint8_t kind)
 {
 	return kind == TD_ACTION_MIGRATE || kind == TD_ACTION_CHECKPOINT ||
-	       kind == TD_ACTION_RESTORE;
+	       kind == TD_ACTION_RESTORE || kind == TD_ACTION_SHARE;
 }
 
 static void row(const struct td_msg *msg, void *arg)
@@ -60,7 +61,11 @@ static void row(const struct td_msg *msg, void *arg)
 		return;
 	if (sink->json)
 		json_row(acted, sink, &sink->out);
-	if (acted->state == TD_ACTION_DONE && sink->done && !sink->json)
+	if (acted->state == TD_ACTION_DONE && sink->shares && !sink->json &&
+		acted->kind == TD_ACTION_START_SHADOW)
+		printf("job \"%s\" (%s) goes on as a second instance with that share\n", job,
+			acted->name);
+	else if (acted->state == TD_ACTION_DONE && sink->done && !sink->json)
 		printf("job \"%s\" (%s) is %s%s%s\n", job, acted->name, sink->done,
 			says_how(acted->kind) ? " " : "",
 			says_how(acted->kind) ? acted->reason : "");
@@ -76,12 +81,16 @@ int td_verb_act(int argc, char **argv)
 	int at = td_cli_json_option(argc, argv, &sink.json), status;
 	bool moves = !strcmp(argv[0], "migrate"), restarts = !strcmp(argv[0], "restart");
 
+	sink.shares = !strcmp(argv[0], "share");
 	if (at < 0)
 		return TD_EXIT_USAGE;
 	if (moves && argc != at + 2)
 		return td_cli_fail("migrate: which job, and to which GPU? See tandem ps and "
 				   "tandem gpu");
-	if (!moves && argc != at + 1 && !(restarts && argc == at + 2))
+	if (sink.shares && argc != at + 2)
+		return td_cli_fail("share: which job, and which share of the SMs, such as 40%%? "
+				   "See tandem ps");
+	if (!moves && !sink.shares && argc != at + 1 && !(restarts && argc == at + 2))
 		return td_cli_fail("%s: which job? See tandem ps", argv[0]);
 	if (argc == at + 2)
 		snprintf(msg.act.to, sizeof(msg.act.to), "%s", argv[at + 1]);

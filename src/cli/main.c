@@ -25,6 +25,8 @@ const struct td_verb td_verbs[] = {
 	{"restart", "[--json] JOB [SHARE]",
 		"end a job and start it again, or let a second instance take over", td_verb_act},
 	{"migrate", "[--json] JOB GPU", "move a running job to another GPU", td_verb_act},
+	{"share", "[--json] JOB SHARE", "give a running job another share of the SMs, under MPS",
+		td_verb_act},
 	{"checkpoint", "[--json] JOB", "take a job off its GPUs onto the host, by the driver",
 		td_verb_act},
 	{"restore", "[--json] JOB", "bring a checkpointed job back to its GPUs", td_verb_act},

@@ -27,6 +27,7 @@
 #define LOOK_NS      (20 * TD_NS_PER_MS)
 #define PIPE         "CUDA_MPS_PIPE_DIRECTORY"
 #define SHARE        "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"
+#define PER_CONTEXT  "CUDA_MPS_ENABLE_PER_CTX_DEVICE_MULTIPROCESSOR_PARTITIONING"
 #define DEFAULT_PIPE "/tmp/nvidia-mps"
 
 struct gpus {
@@ -169,7 +170,11 @@ static void set_share(uint32_t sm_share_ppm)
 	if (!sm_share_ppm || (class && strcmp(class, "besteffort")))
 		return;
 	snprintf(percent, sizeof(percent), "%u", sm_share_ppm / (TD_PPM / 100));
-	setenv(SHARE, percent, 0);
+	if (getenv(SHARE))
+		return;
+	setenv(SHARE, percent, 1);
+	/* One for each context, so that the program can have a larger one later. */
+	setenv(PER_CONTEXT, "1", 1);
 }
 
 static bool is_one(const char *count)

@@ -1,6 +1,7 @@
 /*
- * Why a program cannot move to another GPU: a mask that the library sends with MOVABLE and MOVED,
- * and the words for it. The rows are in unmovable.def.
+ * Why a program cannot move to another GPU, or get another share of the SMs while it runs: a mask
+ * that the library sends with MOVABLE and MOVED, and the words for it. The rows are in
+ * unmovable.def.
  */
 #pragma once
 
@@ -15,6 +16,13 @@ enum td_unmovable_bit {
 };
 
 #define TD_UNMOVABLE(id) (1ull << TD_UNMOVABLE_BIT_##id)
+
+/*
+ * The reasons that do not matter where only the program's share of the SMs changes: all its memory
+ * stays, on the GPU where it is.
+ */
+#define TD_UNMOVABLE_TO_GPU                                                                        \
+	(TD_UNMOVABLE(ONE_GPU) | TD_UNMOVABLE(MPS) | TD_UNMOVABLE(VMM) | TD_UNMOVABLE(HARDWARE))
 
 /*
  * Returns the words for the lowest known bit of the mask. If no bit is known, they say that the

@@ -125,6 +125,7 @@ enum td_action_kind {
 	TD_ACTION_START_SHADOW, /* a second instance takes over when it is ready */
 	TD_ACTION_CHECKPOINT,   /* the driver takes the program off its GPUs, onto the host */
 	TD_ACTION_RESTORE,      /* the driver brings it back */
+	TD_ACTION_SHARE,        /* the client gets another share of its GPU's SMs */
 	TD_ACTION_N,
 };
 
@@ -150,6 +151,7 @@ enum td_action_state {
 /* Bits of HELLO: what the library can do. */
 #define TD_CAN_LEAVE 1u /* it can handle LEAVE */
 #define TD_CAN_MOVE  2u /* it can handle MOVE */
+#define TD_CAN_SHARE 4u /* it can handle MOVE with a share of the SMs */
 
 /*
  * MOVE and MOVED: how a program comes to another GPU.
@@ -159,6 +161,9 @@ enum td_action_state {
  *   MOVE CANCEL                       it stays, and detaches from that GPU
  *   MOVE PUT                          the driver has moved it there, with all that it has
  *   MOVE LOOK    --> MOVABLE          even if nothing has changed
+ *
+ * With a share of the SMs PREPARE is about the program's own GPU: its twins are there, in a context
+ * that has this share, and its memory stays as it is.
  *           any  --> MOVED FAILED     it stays, and detaches from that GPU
  */
 enum td_move_stage {

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/parse.h"
 #include "daemon/execute/parking.h"
+#include "daemon/execute/reshare.h"
 #include "daemon/model/job.h"
 #include "daemon/model/node.h"
 #include "daemon/node/abilities.h"
@@ -26,6 +27,7 @@ static const char *const names[TD_ACTION_N] = {
 	[TD_ACTION_START_SHADOW] = "start-shadow",
 	[TD_ACTION_CHECKPOINT] = "checkpoint",
 	[TD_ACTION_RESTORE] = "restore",
+	[TD_ACTION_SHARE] = "share",
 };
 
 static const char *const state_names[TD_ACTION_STATE_N] = {
@@ -59,12 +61,12 @@ static bool is_of_process(enum td_action_kind kind)
 /* Each program of a job does this by itself (parking.h, moves.h). */
 static bool is_of_program(enum td_action_kind kind)
 {
-	return kind == TD_ACTION_MIGRATE || is_of_process(kind);
+	return kind == TD_ACTION_MIGRATE || kind == TD_ACTION_SHARE || is_of_process(kind);
 }
 
 static bool is_of_client(enum td_action_kind kind)
 {
-	return kind == TD_ACTION_MAKE_ROOM || kind == TD_ACTION_MIGRATE;
+	return kind == TD_ACTION_MAKE_ROOM || kind == TD_ACTION_MIGRATE || kind == TD_ACTION_SHARE;
 }
 
 static bool is_ending(enum td_action_kind kind)
@@ -217,6 +219,7 @@ static void begin(struct td_node *node, struct td_act *act, uint64_t now_ns)
 	case TD_ACTION_START_SHADOW: td_ending_begin(node, act, now_ns); return;
 	case TD_ACTION_CHECKPOINT:
 	case TD_ACTION_RESTORE: td_parking_begin(node, act, now_ns); return;
+	case TD_ACTION_SHARE: td_reshare_begin(node, act, now_ns); return;
 	case TD_ACTION_N: return;
 	}
 }
@@ -278,8 +281,8 @@ static struct td_act *note(struct td_node *node, enum td_action_kind kind,
 
 /*
  * Joins the act of this kind that is under way, or makes one. process is one of the job's. `to`
- * says where a job shall move, else NULL. sm_share_ppm is for START_SHADOW. Returns NULL if memory
- * is short.
+ * says where a job shall move, else NULL. sm_share_ppm is for SHARE and START_SHADOW. Returns NULL
+ * if memory is short.
  */
 static struct td_act *ask_at(struct td_node *node, enum td_action_kind kind, uint32_t id,
 	const struct td_process *process, const struct td_migration *to, uint32_t sm_share_ppm,
@@ -300,6 +303,25 @@ static struct td_act *ask_at(struct td_node *node, enum td_action_kind kind, uin
 	act->sm_share_ppm = sm_share_ppm;
 	begin(node, act, now_ns);
 	return act;
+}
+
+void td_actions_shadow_instead(
+	struct td_node *node, struct td_act *act, const struct td_process *process, uint64_t now_ns)
+{
+	struct td_act *other = find(node, TD_ACTION_START_SHADOW, process->job->group);
+
+	if (other && !td_act_has_ended(other)) {
+		td_act_enter(node, act, TD_ACTION_REFUSED, "a second instance takes over already",
+			now_ns);
+		return;
+	}
+	if (other)
+		drop(other);
+	act->kind = TD_ACTION_START_SHADOW;
+	act->id = process->job->group;
+	act->changed_ns = now_ns;
+	*act->reason = '\0';
+	td_ending_begin(node, act, now_ns);
 }
 
 static struct td_act *ask(struct td_node *node, enum td_action_kind kind, uint32_t id,
@@ -338,7 +360,7 @@ static int check_order(const struct td_node *node, struct td_identity who, const
 		kind != TD_ACTION_RESUME && kind != TD_ACTION_START_SHADOW && !is_of_program(kind))
 		return td_err_set(err, -EINVAL,
 			"action %u cannot be asked for by hand: expected evict, restart, migrate, "
-			"pause, resume, checkpoint, restore or start-shadow",
+			"pause, resume, checkpoint, restore, share or start-shadow",
 			(unsigned)kind);
 	td_list_for_each (it, &node->jobs)
 		count += named(td_container_of(it, struct td_job, of_node), who, name) != NULL;
@@ -353,8 +375,9 @@ static int check_order(const struct td_node *node, struct td_identity who, const
 
 /* Orders it of each process of the job. A process that uses no GPU has nothing to move. */
 static int order_each(struct td_node *node, struct td_identity who, const struct td_job *job,
-	const char *name, enum td_action_kind kind, const struct td_migration *to, uint64_t now_ns,
-	struct td_act **ret_acts, uint32_t *ret_count, struct td_err *err)
+	const char *name, enum td_action_kind kind, const struct td_migration *to,
+	uint32_t sm_share_ppm, uint64_t now_ns, struct td_act **ret_acts, uint32_t *ret_count,
+	struct td_err *err)
 {
 	struct td_list *it;
 
@@ -375,7 +398,7 @@ static int order_each(struct td_node *node, struct td_identity who, const struct
 				"\"%.64s\" means more than %u programs: name one by its pid", name,
 				TD_ACTS_MAX);
 		act = ask_at(node, kind, is_of_process(kind) ? process->id : client->id, process,
-			to, 0, true, now_ns);
+			to, sm_share_ppm, true, now_ns);
 		if (!act)
 			return td_err_set(err, -ENOMEM, "the daemon is out of memory");
 		ret_acts[(*ret_count)++] = act;
@@ -384,8 +407,8 @@ static int order_each(struct td_node *node, struct td_identity who, const struct
 }
 
 static int order_programs(struct td_node *node, struct td_identity who, const char *name,
-	enum td_action_kind kind, const char *gpu, uint64_t now_ns, struct td_act **ret_acts,
-	uint32_t *ret_count, struct td_err *err)
+	enum td_action_kind kind, const char *gpu, uint32_t sm_share_ppm, uint64_t now_ns,
+	struct td_act **ret_acts, uint32_t *ret_count, struct td_err *err)
 {
 	struct td_migration to = {.why = TD_MOVE_BY_HAND};
 	int r = kind == TD_ACTION_MIGRATE ? td_move_find_gpu(node, gpu, to.gpu, err) : 0;
@@ -394,7 +417,7 @@ static int order_programs(struct td_node *node, struct td_identity who, const ch
 	td_list_for_each (it, &node->jobs)
 		if (!r)
 			r = order_each(node, who, td_container_of(it, struct td_job, of_node), name,
-				kind, &to, now_ns, ret_acts, ret_count, err);
+				kind, &to, sm_share_ppm, now_ns, ret_acts, ret_count, err);
 	if (!r && !*ret_count)
 		r = td_err_set(err, -ENOENT, "\"%.64s\" uses no GPU yet", name);
 	return r;
@@ -409,7 +432,7 @@ int td_actions_order(struct td_node *node, struct td_identity who, const char *n
 	uint32_t sm_share_ppm = 0;
 	struct td_list *it;
 
-	if (!r && kind == TD_ACTION_START_SHADOW)
+	if (!r && (kind == TD_ACTION_START_SHADOW || kind == TD_ACTION_SHARE))
 		r = td_parse_duty(to, &sm_share_ppm, err);
 	if (!r && pauses)
 		r = td_node_set_job(node, who, name, "paused",
@@ -418,7 +441,8 @@ int td_actions_order(struct td_node *node, struct td_identity who, const char *n
 		return r;
 	*ret_count = 0;
 	if (is_of_program(kind))
-		return order_programs(node, who, name, kind, to, now_ns, ret_acts, ret_count, err);
+		return order_programs(
+			node, who, name, kind, to, sm_share_ppm, now_ns, ret_acts, ret_count, err);
 	td_list_for_each (it, &node->jobs) {
 		const struct td_job *job = td_container_of(it, struct td_job, of_node);
 		const struct td_process *process = named(job, who, name);
@@ -541,9 +565,11 @@ static bool is_over(const struct td_node *node, const struct td_act *act, uint64
 	if (!td_act_has_ended(act))
 		return false;
 	if (act->state != TD_ACTION_DONE)
-		return now_ns >= act->changed_ns + (act->kind == TD_ACTION_MIGRATE
-								   ? TD_MOVE_REFUSAL_NS
-								   : TD_REFUSAL_NS) ||
+		return now_ns >= act->changed_ns +
+					 (act->kind == TD_ACTION_MIGRATE ||
+								 act->kind == TD_ACTION_SHARE
+							 ? TD_MOVE_REFUSAL_NS
+							 : TD_REFUSAL_NS) ||
 		       !has_target(node, act);
 	job = act->kind == TD_ACTION_PAUSE ? job_of(node, act->id) : NULL;
 	return !job || !job->held_back;
@@ -565,6 +591,8 @@ void td_actions_step(struct td_node *node, uint64_t now_ns)
 			td_ending_step(node, act, now_ns);
 		else if (!td_act_has_ended(act) && act->kind == TD_ACTION_MIGRATE)
 			td_move_step(node, act, now_ns);
+		else if (!td_act_has_ended(act) && act->kind == TD_ACTION_SHARE)
+			td_reshare_step(node, act, now_ns);
 		else if (!td_act_has_ended(act) && is_of_program(act->kind))
 			td_parking_step(node, act, now_ns);
 		else if (!td_act_has_ended(act) && is_so(node, act))

@@ -8,11 +8,10 @@
  *               +-- is not possible ------+---> REFUSED      remembered for TD_REFUSAL_NS
  *               +-- takes too long -------+---> TIMED_OUT    remembered for TD_REFUSAL_NS
  *
- * There is at most one act of a kind for a job (MAKE_ROOM and MIGRATE: for a client; CHECKPOINT and
- * RESTORE: for a process). A second
- * request joins the act that is under way. A plan may name an action in each step; while a refusal
- * is remembered, that does nothing. A request by hand is tried anew. Each change of an act's state
- * is an event.
+ * There is at most one act of a kind for a job (MAKE_ROOM, MIGRATE and SHARE: for a client;
+ * CHECKPOINT and RESTORE: for a process). A second request joins the act that is under way. A plan
+ * may name an action in each step; while a refusal is remembered, that does nothing. A request by
+ * hand is tried anew. Each change of an act's state is an event.
  *
  * EVICT, RESTART and START_SHADOW are carried out by endings.c, with the help of supervisors
  * (proto/orders.h) and of the programs' own libraries.
@@ -49,8 +48,8 @@ struct td_act {
 	enum td_action_kind kind;
 	enum td_action_state state;
 	/*
-	 * The td_job.group; for MAKE_ROOM and MIGRATE the td_client.id, for CHECKPOINT and RESTORE
-	 * the td_process.id. 0: that is gone.
+	 * The td_job.group; for MAKE_ROOM, MIGRATE and SHARE the td_client.id, for CHECKPOINT and
+	 * RESTORE the td_process.id. 0: that is gone.
 	 */
 	uint32_t id;
 	struct td_identity who; /* the job's user */
@@ -60,7 +59,7 @@ struct td_act {
 	uint64_t since_ns, changed_ns;
 	struct td_ending ending;
 	struct td_migration migration;
-	uint32_t sm_share_ppm; /* START_SHADOW: the share of the second instance */
+	uint32_t sm_share_ppm; /* SHARE, START_SHADOW: the share that is wanted */
 	char reason[192];      /* why it was refused or is late; empty if there is no reason */
 };
 
@@ -78,9 +77,15 @@ void td_act_enter(struct td_node *node, struct td_act *act, enum td_action_state
 	const char *reason, uint64_t now_ns);
 
 /*
- * A user asks for EVICT, RESTART, MIGRATE (`to` a GPU), PAUSE, RESUME or START_SHADOW (`to` a share
- * of the SMs) of all of his jobs of that name; root may ask for everybody's. Returns 0 and the
- * acts; ret_acts has room for TD_ACTS_MAX. The pointers are valid until the next step, and some
+ * A SHARE becomes a START_SHADOW of the process's job, or joins that which is under way.
+ */
+void td_actions_shadow_instead(struct td_node *node, struct td_act *act,
+	const struct td_process *process, uint64_t now_ns);
+
+/*
+ * A user asks for EVICT, RESTART, MIGRATE (`to` a GPU), PAUSE, RESUME, SHARE or START_SHADOW (`to`
+ * a share of the SMs) of all of his jobs of that name; root may ask for everybody's. Returns 0 and
+ * the acts; ret_acts has room for TD_ACTS_MAX. The pointers are valid until the next step, and some
  * acts may have ended already. Returns -ENOENT, -E2BIG, -EINVAL or -ENOMEM with a sentence in err.
  */
 int td_actions_order(struct td_node *node, struct td_identity who, const char *job,

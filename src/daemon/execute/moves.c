@@ -12,6 +12,7 @@
 #include "base/uuid.h"
 #include "daemon/execute/actions.h"
 #include "daemon/execute/parking.h"
+#include "daemon/execute/reshare.h"
 #include "daemon/memory/capacity.h"
 #include "daemon/memory/quota.h"
 #include "daemon/memory/soft.h"
@@ -462,6 +463,7 @@ int td_move_message(
 
 	if (msg->type == TD_MSG_TYPE_movable) {
 		process->unmovable = msg->movable.reasons;
+		process->unsharable = msg->movable.share_reasons;
 		process->told_movable = true;
 		process->parking.looks = false;
 		return 0;
@@ -469,7 +471,9 @@ int td_move_message(
 	if (moved->stage >= TD_MOVE_STAGE_N)
 		return -EPROTO;
 	act = process->moving.number == moved->number ? act_of(node, moved->number) : NULL;
-	if (moved->stage == TD_MOVE_DONE)
+	if (moved->sm_share_ppm || (act && act->kind == TD_ACTION_SHARE))
+		td_reshare_message(node, process, act, moved, now_ns);
+	else if (moved->stage == TD_MOVE_DONE)
 		done(node, act, process, moved, now_ns);
 	else if (act && moved->stage == TD_MOVE_PREPARED)
 		prepared(node, act, process, moved, now_ns);

@@ -221,13 +221,10 @@ int td_job_set(
 					     : ", ",
 			settings_table[i].key);
 	}
-	/* Users look for these two keys, but no process under MPS can have its share changed. */
+	/* Users look for these two keys. */
 	if (!strcmp(key, "share") || !strcmp(key, "sm-share"))
 		return td_err_set(err, -EOPNOTSUPP,
-			"a running process keeps the share of the SMs that it was started with, "
-			"and "
-			"no second instance is started beside it: start it again with "
-			"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
+			"the share of the SMs is no setting: see tandem share JOB SHARE");
 	return td_err_set(
 		err, -EINVAL, "\"%.64s\" is not an option of a job: expected %s", key, keys);
 }

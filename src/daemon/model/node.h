@@ -361,12 +361,15 @@ struct td_leave {
 	bool let_go; /* its MPS server was told to drop it */
 };
 
-/* The move of a process to another GPU (execute/moves.h). */
+/*
+ * The move of a process to another GPU (execute/moves.h), or to another share of its GPU's SMs
+ * (execute/reshare.h).
+ */
 struct td_moving {
 	uint64_t number; /* the number of the act; 0: the process does not move */
-	uint8_t gpu[16];
-	bool closes; /* its gate is closed for the move */
-	bool goes;   /* MOVE GO was sent, so its memory is being transferred */
+	uint8_t gpu[16]; /* all 0: its share changes */
+	bool closes;     /* its gate is closed for the move */
+	bool goes;       /* MOVE GO was sent, so its memory is being transferred */
 	enum td_move_reason why;
 	uint64_t reserved_bytes; /* on the new GPU, kept free of others */
 };
@@ -452,9 +455,12 @@ struct td_process {
 	struct td_moving moving;
 	struct td_parking parking;
 	uint64_t unmovable;    /* TD_UNMOVABLE bits: why it cannot move, as it reports */
+	uint64_t unsharable;   /* the same: why its share of the SMs cannot change */
 	bool told_movable;     /* it has sent MOVABLE */
 	uint64_t moves;        /* the number of finished moves */
 	struct td_moved moved; /* the last one */
+	uint64_t reshares;     /* how often its share of the SMs has changed (execute/reshare.h) */
+	uint64_t reshared_ns, reshare_pause_ns; /* of the last time */
 	struct td_leave leave;
 	bool has_left; /* it has sent LEFT, so its death cannot harm MPS any more */
 	enum td_cpus_state cpus;

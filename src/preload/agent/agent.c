@@ -246,7 +246,7 @@ static void greet(uint64_t now_ns)
 	memcpy(msg.hello.mem, td_settings.mem, sizeof(td_settings.mem));
 	memcpy(msg.hello.mem_soft, td_settings.mem_soft, sizeof(td_settings.mem_soft));
 	msg.hello.arrived_ns = self.arrived_ns;
-	msg.hello.can = TD_CAN_LEAVE | TD_CAN_MOVE;
+	msg.hello.can = TD_CAN_LEAVE | TD_CAN_MOVE | TD_CAN_SHARE;
 	self.state = STATE_GREETED;
 	self.is_full = false;
 	self.handshake_ns = now_ns + HANDSHAKE_NS;
@@ -369,7 +369,8 @@ static void attach(unsigned slot, const struct td_gpu_info *gpu)
 	memcpy(msg.attach.gpu, gpu->uuid, sizeof(msg.attach.gpu));
 	memcpy(msg.attach.gpu_name, gpu->name, sizeof(gpu->name));
 	msg.attach.total_bytes = gpu->total_bytes;
-	msg.attach.sm_share_ppm = td_settings.sm_share_ppm;
+	msg.attach.sm_share_ppm =
+		td_moves_share_ppm() ? td_moves_share_ppm() : td_settings.sm_share_ppm;
 	/*
 	 * The memory in use shows the cost of contexts only if no other process has memory there.
 	 * After a daemon's end others do, so we repeat the reserve that the lost daemon had told
@@ -390,6 +391,7 @@ static void detach(unsigned slot)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_detach};
 
+	td_moves_forget_share();
 	msg.detach.slot = slot;
 	self.asked &= ~(1u << slot);
 	self.attached &= ~(1u << slot);

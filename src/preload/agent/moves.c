@@ -28,6 +28,7 @@ static struct {
 	bool cancelled;
 	/* The thread that prepares writes these before it sets `ended`. */
 	uint8_t gpu[16];
+	uint32_t share_ppm; /* 0: it is to go to another GPU */
 	bool is_there;
 	unsigned slot;
 	uint64_t reasons;
@@ -35,7 +36,11 @@ static struct {
 static _Atomic bool ended;
 static uint8_t cancelled_gpu[16]; /* target GPU of the last move that was cancelled */
 
-static uint64_t told; /* reasons in the last MOVABLE plus 1; 0: none was sent */
+static struct {
+	bool is;
+	uint64_t reasons, share_reasons;
+} told;                  /* the last MOVABLE; is: one was sent */
+static uint32_t has_ppm; /* the share that it has by a change; 0: as it was started */
 
 void td_moves_set_mover(const struct td_mover *m)
 {
@@ -46,7 +51,7 @@ static void *prepare_main(void *arg)
 {
 	(void)arg;
 	td_marker_adopt_internal();
-	move.is_there = mover->prepare(move.gpu, &move.slot, &move.reasons);
+	move.is_there = mover->prepare(move.gpu, move.share_ppm, &move.slot, &move.reasons);
 	atomic_store(&ended, true);
 	td_agent_wake();
 	return NULL;
@@ -74,6 +79,7 @@ static void prepare(const struct td_msg_move *msg, void (*send)(const struct td_
 	memset(&move, 0, sizeof(move));
 	move.number = msg->number;
 	memcpy(move.gpu, msg->gpu, sizeof(move.gpu));
+	move.share_ppm = msg->sm_share_ppm;
 	atomic_store(&ended, false);
 	move.state = PREPARING;
 	if (!td_thread_start(prepare_main))
@@ -88,27 +94,30 @@ static void prepare(const struct td_msg_move *msg, void (*send)(const struct td_
  */
 static void go(void (*send)(const struct td_msg *msg))
 {
-	uint64_t reasons = TD_UNMOVABLE(BUSY), bytes = 0, began_ns = td_time_now_ns();
+	struct td_moved_to to = {.reasons = TD_UNMOVABLE(BUSY)};
+	uint64_t began_ns = td_time_now_ns();
 	struct td_msg msg = {.type = TD_MSG_TYPE_moved};
 	const struct td_plan_slot *plan = td_plans_at(move.slot);
-	unsigned from = 0;
 	bool done = false;
 
 	move.state = NONE;
 	if (td_plans_is_still() && plan->attached && plan->known)
-		done = mover->go(plan->device_bytes, &from, &bytes, &reasons);
+		done = mover->go(plan->device_bytes, &to);
 	if (!done) {
 		mover->cancel();
-		say(send, move.number, TD_MOVE_FAILED, reasons);
+		say(send, move.number, TD_MOVE_FAILED, to.reasons);
 		return;
 	}
 	td_plans_report_slot(move.slot, plan->acknowledged_seq);
-	td_plans_report_slot(from, td_plans_at(from)->acknowledged_seq);
+	td_plans_report_slot(to.from, td_plans_at(to.from)->acknowledged_seq);
+	if (to.sm_share_ppm)
+		has_ppm = to.sm_share_ppm;
 	msg.moved = (struct td_msg_moved){.number = move.number,
 		.stage = TD_MOVE_DONE,
-		.from = from,
+		.from = to.from,
 		.to = move.slot,
-		.bytes = bytes,
+		.bytes = to.bytes,
+		.sm_share_ppm = to.sm_share_ppm,
 		.pause_ns = td_time_now_ns() - began_ns};
 	send(&msg);
 }
@@ -126,16 +135,21 @@ static void look(void (*send)(const struct td_msg *msg))
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_movable};
 
-	msg.movable.reasons = mover ? mover->reasons() : TD_UNMOVABLE(LIBRARY);
-	if (told == msg.movable.reasons + 1)
+	msg.movable.share_reasons = TD_UNMOVABLE(LIBRARY);
+	msg.movable.reasons =
+		mover ? mover->reasons(&msg.movable.share_reasons) : TD_UNMOVABLE(LIBRARY);
+	if (told.is && told.reasons == msg.movable.reasons &&
+		told.share_reasons == msg.movable.share_reasons)
 		return;
-	told = msg.movable.reasons + 1;
+	told.is = true;
+	told.reasons = msg.movable.reasons;
+	told.share_reasons = msg.movable.share_reasons;
 	send(&msg);
 }
 
 static void look_anew(void (*send)(const struct td_msg *msg))
 {
-	told = 0;
+	told.is = false;
 	look(send);
 }
 
@@ -152,7 +166,7 @@ void td_moves_asked(
 	(void)now_ns;
 	if (msg->stage == TD_MOVE_PREPARE)
 		memset(cancelled_gpu, 0, sizeof(cancelled_gpu));
-	else if (msg->stage == TD_MOVE_CANCEL)
+	else if (msg->stage == TD_MOVE_CANCEL && !msg->sm_share_ppm)
 		memcpy(cancelled_gpu, msg->gpu, sizeof(cancelled_gpu));
 	if (msg->stage == TD_MOVE_LOOK)
 		look_anew(send);
@@ -196,12 +210,23 @@ void td_moves_lost(void)
 
 void td_moves_again(void)
 {
-	told = 0;
+	told.is = false;
+}
+
+uint32_t td_moves_share_ppm(void)
+{
+	return has_ppm;
+}
+
+void td_moves_forget_share(void)
+{
+	has_ppm = 0;
 }
 
 void td_moves_forked(void)
 {
 	memset(&move, 0, sizeof(move));
 	atomic_store(&ended, false);
-	told = 0;
+	told.is = false;
+	has_ppm = 0;
 }

@@ -1,6 +1,7 @@
 /*
- * The agent's side of moving the program to another GPU. The daemon asks for it (MOVE). The mover,
- * a set of functions that preload/move provides, does the work.
+ * The agent's side of moving the program to another GPU, or to another share of its GPU's SMs. The
+ * daemon asks for it (MOVE). The mover, a set of functions that preload/move provides, does the
+ * work.
  *
  *          MOVE PREPARE            it has ended                MOVE GO
  *   NONE ----------------> PREPARING ----------------> PREPARED ----------> NONE, on the new GPU
@@ -18,21 +19,32 @@
 
 #include "proto/proto.h"
 
+struct td_moved_to {
+	unsigned from;
+	uint64_t bytes;
+	uint32_t sm_share_ppm; /* the share that it has now; 0: it was no change of the share */
+	uint64_t reasons;
+};
+
 struct td_mover {
-	/* Returns why the program cannot move now: bits of TD_UNMOVABLE; 0 if it can. */
-	uint64_t (*reasons)(void);
+	/*
+	 * Returns why the program cannot move now: bits of TD_UNMOVABLE; 0 if it can. *ret_share:
+	 * why it cannot get another share of the SMs.
+	 */
+	uint64_t (*reasons)(uint64_t *ret_share);
 	/*
 	 * Makes the twins (copies of the program's contexts, streams and so on) on that GPU. On
 	 * success the process has attached to the GPU, and *ret_slot is its slot. On failure
-	 * returns false and sets *ret_reasons.
+	 * returns false and sets *ret_reasons. share_ppm: the share of the SMs of its present GPU
+	 * that it is to have; 0: it is to go to that GPU.
 	 */
-	bool (*prepare)(const uint8_t gpu[16], unsigned *ret_slot, uint64_t *ret_reasons);
+	bool (*prepare)(const uint8_t gpu[16], uint32_t share_ppm, unsigned *ret_slot,
+		uint64_t *ret_reasons);
 	/*
 	 * Moves the program to the prepared GPU, where it may have limit_bytes. Returns false and
-	 * sets *ret_reasons if it could not; the program is then unchanged on the old GPU.
+	 * sets ret->reasons if it could not; the program is then unchanged on the old GPU.
 	 */
-	bool (*go)(uint64_t limit_bytes, unsigned *ret_from, uint64_t *ret_bytes,
-		uint64_t *ret_reasons);
+	bool (*go)(uint64_t limit_bytes, struct td_moved_to *ret);
 	/* Drops a preparation that is not going to be used: the program stays on its GPU. */
 	void (*cancel)(void);
 	/* The driver has moved the program to that GPU. */
@@ -62,4 +74,10 @@ void td_moves_step(void (*send)(const struct td_msg *msg), bool look);
  */
 void td_moves_lost(void);
 void td_moves_again(void);
+/*
+ * Returns the share of the SMs that the program has by a change; 0: its share has not changed.
+ * td_moves_forget_share: its context has ended.
+ */
+uint32_t td_moves_share_ppm(void);
+void td_moves_forget_share(void);
 void td_moves_forked(void);

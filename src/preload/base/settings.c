@@ -127,6 +127,13 @@ static void limit(const char *name, const char *also, char (*ret)[TD_LIMIT_TEXT]
 	}
 }
 
+bool td_settings_share_is_per_context(void)
+{
+	const char *value = getenv(TD_SHARE_PER_CONTEXT);
+
+	return value && !strcmp(value, "1");
+}
+
 /* This is CUDA's variable. Invalid values are ignored here, since CUDA refuses them. */
 static uint32_t sm_share(void)
 {
@@ -179,6 +186,8 @@ void td_settings_read(void)
 	s->weight = weight();
 	s->instance = instance();
 	s->sm_share_ppm = sm_share();
+	if (!td_settings_share_is_per_context())
+		s->sm_share_most_ppm = s->sm_share_ppm;
 	s->duty_ppm = share("TANDEM_DUTY", td_parse_duty);
 	s->slack_ppm = share("TANDEM_SLACK", td_parse_slack);
 	layers(s->layers);

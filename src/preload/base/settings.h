@@ -25,7 +25,9 @@ struct td_settings {
 	uint32_t weight;        /* TANDEM_WEIGHT */
 	uint32_t instance;      /* TANDEM_INSTANCE, by the supervisor; 0: none */
 	uint32_t sm_share_ppm;  /* CUDA_MPS_ACTIVE_THREAD_PERCENTAGE; 0: none */
-	uint32_t duty_ppm;      /* TANDEM_DUTY: the largest share of a GPU's time; 0: no limit */
+	/* The same, where it is a limit for all contexts of the process together; 0: none. */
+	uint32_t sm_share_most_ppm;
+	uint32_t duty_ppm; /* TANDEM_DUTY: the largest share of a GPU's time; 0: no limit */
 	/* TANDEM_SLACK: how much longer a step may take than without other programs; 0: not set. */
 	uint32_t slack_ppm;
 	uint32_t batch; /* batch size set with `tandem set`, kept for the next daemon; 0: none */
@@ -63,3 +65,10 @@ extern struct td_settings td_settings;
 void td_settings_read(void);
 /* Notes the environment variable of that name as having an invalid value. */
 void td_settings_reject(const char *name);
+
+/*
+ * Is the environment's percentage one for each context (TD_SHARE_PER_CONTEXT=1)? Then a further
+ * context may have more. Otherwise it limits the process.
+ */
+#define TD_SHARE_PER_CONTEXT "CUDA_MPS_ENABLE_PER_CTX_DEVICE_MULTIPROCESSOR_PARTITIONING"
+bool td_settings_share_is_per_context(void);

@@ -318,6 +318,18 @@ bool td_context_is_alive(uint64_t serial)
 	return alive;
 }
 
+bool td_context_is_left(uint64_t serial)
+{
+	const struct td_context *known;
+	bool left;
+
+	td_lock_take(&table_lock);
+	known = find_serial(serial);
+	left = known && known->left;
+	td_lock_drop(&table_lock);
+	return left;
+}
+
 /*
  * The thread that ends a context announces it first under the lock, so under the lock no context
  * ends. Neither call waits.

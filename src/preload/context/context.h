@@ -35,7 +35,7 @@ struct td_context {
 	bool created;     /* created by the program; all others are primary contexts */
 	unsigned leaving; /* calls between td_context_leaving and td_context_left */
 	bool ended;       /* td_context_ends was called for it */
-	bool left;        /* the program has moved from it to its twin on another GPU (rehome.h) */
+	bool left;        /* the program has moved from it to its twin (rehome.h) */
 	uint64_t serial;  /* unlike the handle, never used again */
 };
 
@@ -62,6 +62,8 @@ int td_context_slot(void);
 uint64_t td_context_serial(void);
 uint64_t td_context_serial_of(const void *context);
 bool td_context_is_alive(uint64_t serial);
+/* Has the program moved from that context to its twin (td_context_set_left)? It lives on. */
+bool td_context_is_left(uint64_t serial);
 
 /*
  * Hooks call td_context_note when a context was created or made current, and td_context_ends when
@@ -81,7 +83,7 @@ bool td_context_ends(uint64_t serial);
 void td_context_left(void *context, uint64_t serial, bool gone);
 
 /*
- * Notes whether the program has moved from this context to another GPU (left) or works in it. If
+ * Notes whether the program has moved from this context to its twin (left) or works in it. If
  * all contexts on a GPU are left, the agent tells the daemon that the process does not use that
  * GPU.
  */

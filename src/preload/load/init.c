@@ -62,17 +62,17 @@ static bool is_variable(const char *entry)
 }
 
 /*
- * Returns a copy of the array with up to two more entries, or NULL if malloc failed. If the first
+ * Returns a copy of the array with up to three more entries, or NULL if malloc failed. If the first
  * one is CUDA_VISIBLE_DEVICES, it takes the place of the program's own.
  */
-static char **copy_with(char **before, char *entry, char *second)
+static char **copy_with(char **before, char *entry, char *second, char *third)
 {
 	size_t count = 0, n = 0;
 	char **copy;
 
 	while (before && before[count])
 		count++;
-	copy = malloc((count + 3) * sizeof(*copy));
+	copy = malloc((count + 4) * sizeof(*copy));
 	if (!copy)
 		return NULL;
 	for (size_t i = 0; i < count; i++)
@@ -80,6 +80,7 @@ static char **copy_with(char **before, char *entry, char *second)
 			copy[n++] = before[i];
 	copy[n++] = entry;
 	copy[n++] = second;
+	copy[n++] = second ? third : NULL;
 	copy[n] = NULL;
 	return copy;
 }
@@ -117,9 +118,13 @@ static void soften_death(void)
 		(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 }
 
-/* Adds the variables of MPS to the environment, unless the user has chosen an MPS. */
+/*
+ * Adds the variables of MPS to the environment, unless the user has chosen an MPS. The share is one
+ * for each context, so that the program can have a larger one later (rehome.h).
+ */
 static void use_mps(const struct td_placed *placed)
 {
+	static char per_context[] = TD_SHARE_PER_CONTEXT "=1";
 	char *pipe, *share = NULL, **copy;
 
 	if (!*placed->mps || getenv(PIPE))
@@ -131,7 +136,7 @@ static void use_mps(const struct td_placed *placed)
 		sprintf(pipe, PIPE "=%s", placed->mps);
 	if (share)
 		sprintf(share, SHARE "=%u", placed->sm_share_ppm / (TD_PPM / 100) % 1000);
-	copy = pipe ? copy_with(environ, pipe, share) : NULL;
+	copy = pipe ? copy_with(environ, pipe, share, per_context) : NULL;
 	if (!copy) {
 		free(pipe);
 		free(share);
@@ -156,7 +161,7 @@ static CUresult initialise(unsigned flags)
 	before = environ;
 	value = find_variable(before);
 	entry = make_entry(&placed);
-	copy = entry ? copy_with(before, entry, NULL) : NULL;
+	copy = entry ? copy_with(before, entry, NULL, NULL) : NULL;
 	if (!copy) {
 		free(entry);
 		return CUDA_ERROR_OUT_OF_MEMORY;

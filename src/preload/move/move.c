@@ -1,18 +1,21 @@
 /*
- * Moves the program to another GPU: checks, twins, memory, the switch. See move.h; agent/moves.h
- * has the stages and rehome.h the twins. If anything fails before the switch, the program is
- * unchanged: memory on the target is freed, and twins stay for the next attempt. After the switch
- * nothing can fail.
+ * Moves the program to another GPU, or gives it another share of its GPU's SMs: checks, twins,
+ * memory, the switch. See move.h; agent/moves.h has the stages and rehome.h the twins. For another
+ * share no memory moves: it is mapped for the device, not for a context. If anything fails before
+ * the switch, the program is unchanged: memory on the target is freed, and twins stay for the next
+ * attempt. After the switch nothing can fail.
  */
 #include "preload/move/move.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/parse.h"
 #include "base/time.h"
 #include "cuda/movable.h"
 #include "preload/agent/clean_exit.h"
 #include "preload/agent/moves.h"
+#include "preload/base/settings.h"
 #include "preload/base/thread.h"
 #include "preload/context/context.h"
 #include "preload/driver/driver.h"
@@ -27,8 +30,10 @@
 
 /* The last preparation. Used by the agent and by the thread that prepares. */
 static struct {
-	CUdevice home;
-	CUcontext context;
+	int home;
+	CUcontext context; /* NULL: the program has that share already */
+	bool is_share;
+	CUdevice device;
 	unsigned slot, from;
 	CUstream stream; /* a stream in that context, for copies */
 } next;
@@ -103,15 +108,59 @@ static uint64_t reasons_of(const void *twin, struct td_context *ret, struct td_g
 	return stats.failed ? reasons | TD_UNMOVABLE(FAILED) : reasons;
 }
 
-static uint64_t reasons_now(void)
+/*
+ * Converts a share of the GPU into SMs, or back. The program sees what its percentage leaves of the
+ * GPU, unless that is one for each of its contexts.
+ */
+static uint64_t seen_sms(CUdevice device)
+{
+	int count = 0;
+
+	(void)td_driver()->device_get_attribute(
+		&count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
+	return count > 0 ? (uint64_t)count : 1;
+}
+
+static uint32_t most_ppm(void)
+{
+	return td_settings.sm_share_most_ppm ? td_settings.sm_share_most_ppm : TD_PPM;
+}
+
+static uint32_t sms_of_share(CUdevice device, uint32_t ppm)
+{
+	uint64_t sms = seen_sms(device) * ppm / most_ppm();
+
+	return sms ? (uint32_t)sms : 1;
+}
+
+static uint32_t share_of_sms(CUdevice device, uint32_t sms)
+{
+	uint64_t ppm = (uint64_t)sms * most_ppm() / seen_sms(device);
+
+	return ppm < TD_PPM ? (uint32_t)ppm : TD_PPM;
+}
+
+/* Returns what of the reasons not to move prevents another share, and more that does. */
+static uint64_t reasons_for_share(uint64_t reasons, const struct td_gpu_info *gpu)
+{
+	if (!td_rehome_has_shares(gpu->device))
+		reasons |= TD_UNMOVABLE(NO_SHARES);
+	return reasons & ~TD_UNMOVABLE_TO_GPU;
+}
+
+static uint64_t reasons_now(uint64_t *ret_share)
 {
 	struct td_gpu_info gpu;
 	struct td_context context;
+	uint64_t reasons;
 
+	*ret_share = 0;
 	/* The program does not use a GPU yet, so nothing prevents a move. */
 	if (!td_context_gpu_count())
 		return 0;
-	return reasons_of(atomic_load(&prepared), &context, &gpu);
+	reasons = reasons_of(atomic_load(&prepared), &context, &gpu);
+	*ret_share = reasons & TD_UNMOVABLE(FAILED) ? reasons : reasons_for_share(reasons, &gpu);
+	return reasons & ~TD_UNMOVABLE(NO_SHARES);
 }
 
 /* -- preparing -- */
@@ -124,7 +173,7 @@ static CUdevice find_device(const uint8_t uuid[16])
 
 	if (driver->device_get_count(&count))
 		return -1;
-	for (int i = 0; i < count && i < TD_HOMES_MAX; i++)
+	for (int i = 0; i < count && i < TD_HOMES_SHARES; i++)
 		if (!driver->device_get_uuid(other, i) && !memcmp(other, uuid, sizeof(other)))
 			return i;
 	return -1;
@@ -151,7 +200,7 @@ static bool is_same_chip(CUdevice a, CUdevice b)
 }
 
 /* Makes the twins. The twin's context is current. */
-static bool make_twins(CUdevice home, CUcontext twin)
+static bool make_twins(int home, CUcontext twin)
 {
 	int slot;
 
@@ -161,7 +210,8 @@ static bool make_twins(CUdevice home, CUcontext twin)
 	if (slot < 0 || td_rehome_make_all(home))
 		return false;
 	next.slot = (unsigned)slot;
-	if (!next.stream && td_true->cuStreamCreate(&next.stream, CU_STREAM_NON_BLOCKING))
+	if (!next.is_share && !next.stream &&
+		td_true->cuStreamCreate(&next.stream, CU_STREAM_NON_BLOCKING))
 		return false;
 	return true;
 }
@@ -171,35 +221,67 @@ static void cancel(void)
 	if (next.context)
 		td_context_set_left(next.context, true);
 	if (next.stream)
-		(void)td_true->cuStreamDestroy_v2(next.stream);
+		if (next.stream)
+			(void)td_true->cuStreamDestroy_v2(next.stream);
 	memset(&next, 0, sizeof(next));
 	atomic_store(&prepared, NULL);
 }
 
-static bool prepare(const uint8_t gpu[16], unsigned *ret_slot, uint64_t *ret_reasons)
+/* Finds the home to go to. Returns the reasons against it. */
+static uint64_t find_gpu(const uint8_t gpu[16], const struct td_context *context,
+	const struct td_gpu_info *info, int *ret_home)
 {
-	CUdevice home = find_device(gpu);
+	CUdevice device = find_device(gpu);
+
+	*ret_home = device;
+	if (device < 0 || device == info->device)
+		return TD_UNMOVABLE(UNSEEN);
+	if (!is_same_chip(info->device, device))
+		return TD_UNMOVABLE(OTHER_CHIP);
+	return td_rehome_adopt(context->handle, info->device) ? TD_UNMOVABLE(CONTEXTS) : 0;
+}
+
+static uint64_t find_share(uint32_t share_ppm, const struct td_context *context,
+	const struct td_gpu_info *info, int *ret_home)
+{
+	if (share_ppm > most_ppm())
+		return TD_UNMOVABLE(FIXED_SHARE);
+	if (td_rehome_adopt(context->handle, info->device))
+		return TD_UNMOVABLE(CONTEXTS);
+	*ret_home = td_rehome_home_of_share(sms_of_share(info->device, share_ppm));
+	return 0;
+}
+
+static bool prepare(
+	const uint8_t gpu[16], uint32_t share_ppm, unsigned *ret_slot, uint64_t *ret_reasons)
+{
 	struct td_context context;
 	struct td_gpu_info info;
-	CUcontext twin, popped;
+	CUcontext twin = NULL, popped;
 	bool there;
+	int home = -1;
 
 	memset(&next, 0, sizeof(next));
 	*ret_reasons = reasons_of(NULL, &context, &info);
-	if (!*ret_reasons && (home < 0 || home == info.device))
-		*ret_reasons = TD_UNMOVABLE(UNSEEN);
-	if (!*ret_reasons && !is_same_chip(info.device, home))
-		*ret_reasons = TD_UNMOVABLE(OTHER_CHIP);
-	if (!*ret_reasons && td_rehome_adopt(context.handle, info.device))
-		*ret_reasons = TD_UNMOVABLE(CONTEXTS);
-	if (!*ret_reasons && td_rehome_make_context(home, &twin))
-		*ret_reasons = TD_UNMOVABLE(NO_CONTEXT);
+	if (share_ppm && !(*ret_reasons & TD_UNMOVABLE(FAILED)))
+		*ret_reasons = reasons_for_share(*ret_reasons, &info);
+	if (!*ret_reasons)
+		*ret_reasons = share_ppm ? find_share(share_ppm, &context, &info, &home)
+					 : find_gpu(gpu, &context, &info, &home);
 	if (*ret_reasons)
 		return false;
 	next.home = home;
+	next.is_share = share_ppm;
+	next.device = info.device;
+	next.slot = next.from = *ret_slot = context.slot;
+	if (home == td_rehome_here())
+		return true;
+	if (td_rehome_make_context(home, &twin)) {
+		*ret_reasons = TD_UNMOVABLE(NO_CONTEXT);
+		return false;
+	}
 	next.context = twin;
 	atomic_store(&prepared, twin);
-	next.from = context.slot;
 	there = make_twins(home, twin);
 	(void)td_true->cuCtxPopCurrent_v2(&popped);
 	if (!there) {
@@ -245,21 +327,37 @@ static uint64_t move(const struct td_context *context, uint64_t limit_bytes, uin
 	return 0;
 }
 
-static bool go(uint64_t limit_bytes, unsigned *ret_from, uint64_t *ret_bytes, uint64_t *ret_reasons)
+/* Twins of objects that were made after the preparation. The twin's context is current. */
+static uint64_t finish_share(const struct td_context *context)
+{
+	return td_rehome_make_all(next.home) ? TD_UNMOVABLE(NO_CONTEXT)
+	       : context->slot != next.from  ? TD_UNMOVABLE(CONTEXTS)
+					     : 0;
+}
+
+static bool go(uint64_t limit_bytes, struct td_moved_to *ret)
 {
 	struct td_context context;
 	struct td_gpu_info info;
 	CUcontext popped;
 	uint64_t why = TD_UNMOVABLE(BUSY);
 
+	if (next.is_share && !next.context) {
+		*ret = (struct td_moved_to){.from = next.from,
+			.sm_share_ppm = share_of_sms(next.device, td_rehome_sms(next.home))};
+		return true;
+	}
 	if (td_rehome_close(CLOSE_NS)) {
 		why = reasons_of(next.context, &context, &info);
+		if (next.is_share && !(why & TD_UNMOVABLE(FAILED)))
+			why = reasons_for_share(why, &info);
 		if (!why && context.slot != next.from)
 			why = TD_UNMOVABLE(CONTEXTS);
 		if (!why && td_true->cuCtxPushCurrent_v2(next.context))
 			why = TD_UNMOVABLE(NO_CONTEXT);
 		else if (!why) {
-			why = move(&context, limit_bytes, ret_bytes);
+			why = next.is_share ? finish_share(&context)
+					    : move(&context, limit_bytes, &ret->bytes);
 			(void)td_true->cuCtxPopCurrent_v2(&popped);
 		}
 		if (!why) {
@@ -268,10 +366,12 @@ static bool go(uint64_t limit_bytes, unsigned *ret_from, uint64_t *ret_bytes, ui
 		}
 		td_rehome_open();
 	}
-	*ret_reasons = why;
+	ret->reasons = why;
 	if (why)
 		return false;
-	*ret_from = next.from;
+	ret->from = next.from;
+	if (next.is_share)
+		ret->sm_share_ppm = share_of_sms(next.device, td_rehome_sms(next.home));
 	td_client_memory_changed(next.from);
 	td_client_memory_changed(next.slot);
 	(void)td_true->cuStreamDestroy_v2(next.stream);

@@ -18,7 +18,7 @@
 /* Returns the twin of the program's context on the current GPU. */
 static void *context_here(void *context)
 {
-	for (CUdevice h = 0; context && h < TD_HOMES_MAX; h++)
+	for (int h = 0; context && h < TD_HOMES_MAX; h++)
 		if (td_rehome_context(h) == context)
 			return td_rehome_context(td_rehome_here());
 	return context;
@@ -27,11 +27,7 @@ static void *context_here(void *context)
 /* Returns the program's own context for its twin. */
 static void *context_shown(void *context)
 {
-	CUdevice here = td_rehome_here();
-
-	return context && context == td_rehome_context(here)
-		       ? td_rehome_context(td_rehome_device_shown(here))
-		       : context;
+	return td_rehome_program_context(context);
 }
 
 static bool is_default_stream(const void *stream)

@@ -182,7 +182,7 @@ void td_twin_release(struct td_twin *row)
 	row->image = row->name = NULL;
 }
 
-bool td_twin_set_handle(enum td_twin_kind kind, const void *handle, CUdevice home, void *at_home)
+bool td_twin_set_handle(enum td_twin_kind kind, const void *handle, int home, void *at_home)
 {
 	struct td_twin *row;
 	bool set;
@@ -214,7 +214,7 @@ void td_twin_set(enum td_twin_kind kind, const void *handle, int what, int value
 		td_unmovable_note(TD_UNMOVABLE(HANDLES));
 }
 
-void td_twin_set_recorded(const void *event, CUdevice home)
+void td_twin_set_recorded(const void *event, int home)
 {
 	struct td_twin *row;
 
@@ -225,7 +225,7 @@ void td_twin_set_recorded(const void *event, CUdevice home)
 	td_lock_drop(&lock);
 }
 
-void *td_twin_at(enum td_twin_kind kind, const void *handle, CUdevice home, bool *ret_known)
+void *td_twin_at(enum td_twin_kind kind, const void *handle, int home, bool *ret_known)
 {
 	const struct td_twin *row;
 	void *at;

@@ -29,7 +29,7 @@ struct td_twin_set {
 struct td_twin {
 	struct td_twin *next; /* list of all rows */
 	enum td_twin_kind kind;
-	CUdevice first;                      /* home where the program made it */
+	int first;                           /* home where the program made it */
 	const void *context;                 /* the program's context in which it was made */
 	void *_Atomic handles[TD_HOMES_MAX]; /* handle at each home; NULL: no twin there yet */
 	/* The next fields are set when the object is made. */
@@ -59,13 +59,13 @@ bool td_twin_add(const struct td_twin *row);
 bool td_twin_remove(enum td_twin_kind kind, const void *handle, struct td_twin *ret);
 void td_twin_release(struct td_twin *row);
 /* Sets the row's handle at that home. Returns false if it has one there already. */
-bool td_twin_set_handle(enum td_twin_kind kind, const void *handle, CUdevice home, void *at_home);
+bool td_twin_set_handle(enum td_twin_kind kind, const void *handle, int home, void *at_home);
 void td_twin_set(enum td_twin_kind kind, const void *handle, int what, int value);
-void td_twin_set_recorded(const void *event, CUdevice home);
+void td_twin_set_recorded(const void *event, int home);
 /*
  * Returns the row's handle at that home; NULL: none yet. *ret_known: whether there is such a row.
  */
-void *td_twin_at(enum td_twin_kind kind, const void *handle, CUdevice home, bool *ret_known);
+void *td_twin_at(enum td_twin_kind kind, const void *handle, int home, bool *ret_known);
 /* Returns the handle that the program has for this object; `handle` itself if there is no row. */
 void *td_twin_program(enum td_twin_kind kind, void *handle);
 /*

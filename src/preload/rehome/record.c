@@ -1,8 +1,8 @@
 /*
  * Records objects in the table when the program makes them, and removes them when it ends them; see
  * rehome.h. These functions replace the driver's in td_real from the time when the driver is
- * loaded. If the process sees only one GPU, the driver's functions are put back at the first
- * object. If malloc fails for a row, the process cannot be moved any more (HANDLES).
+ * loaded. If the process sees only one GPU, without MPS, the driver's functions are put back at the
+ * first object. If malloc fails for a row, the process cannot be moved any more (HANDLES).
  */
 #include "preload/rehome/objects.h"
 
@@ -24,7 +24,7 @@
 
 static void add(struct td_twin *row, void *handle)
 {
-	CUdevice home = td_rehome_here();
+	int home = td_rehome_here();
 	CUcontext context = NULL;
 
 	if (home < 0 && td_true->cuCtxGetDevice(&home))
@@ -118,7 +118,7 @@ static CUresult end_all(enum td_twin_kind kind, void *handle, CUresult (*end)(vo
 		r = end(handle);
 	} else {
 		/* The twin in use is ended first: if the driver refuses, all of them stay. */
-		CUdevice here = td_rehome_here() < 0 ? row.first : td_rehome_here();
+		int here = td_rehome_here() < 0 ? row.first : td_rehome_here();
 		void *at_here = row.handles[here] ? row.handles[here] : row.handles[row.first];
 
 		r = end(at_here);

@@ -14,11 +14,16 @@
 #include "preload/rehome/adapt.h"
 #include "preload/rehome/objects.h"
 
+#define AFFINITY_SM_COUNT 0 /* CU_EXEC_AFFINITY_TYPE_SM_COUNT */
+
 _Atomic uint64_t td_unmovable_noted;
 
 static _Atomic int here = -1; /* the current home; negative: no context was named yet */
-static CUdevice first = -1;   /* home of the program's own context */
+static int first = -1;        /* home of the program's own context */
 static void *_Atomic contexts[TD_HOMES_MAX];
+/* For homes with a share: the device, and the SMs that were asked for. */
+static CUdevice devices[TD_HOMES_MAX];
+static uint32_t asked[TD_HOMES_MAX], sms[TD_HOMES_MAX]; /* sms: that the context has; 0: unknown */
 static _Atomic bool moved;
 
 /*
@@ -30,12 +35,12 @@ static struct anchor {
 	uint64_t at_ns;
 } anchors[TD_HOMES_MAX];
 
-CUdevice td_rehome_here(void)
+int td_rehome_here(void)
 {
 	return atomic_load_explicit(&here, memory_order_acquire);
 }
 
-CUcontext td_rehome_context(CUdevice home)
+CUcontext td_rehome_context(int home)
 {
 	return home >= 0 && home < TD_HOMES_MAX ? atomic_load(&contexts[home]) : NULL;
 }
@@ -66,17 +71,24 @@ void td_adapt_sync(void)
 		td_rehome_sync();
 }
 
+static CUdevice device_of(int home)
+{
+	return home < TD_HOMES_SHARES ? home : devices[home];
+}
+
 CUdevice td_rehome_device(CUdevice device)
 {
-	CUdevice at = td_rehome_here();
+	int at = td_rehome_here();
 
-	return at >= 0 && device == first ? at : device;
+	return at >= 0 && device == first ? device_of(at) : device;
 }
 
 CUdevice td_rehome_device_shown(CUdevice device)
 {
 	/* This holds during a move too, when some of the memory is on either GPU. */
-	return td_rehome_here() >= 0 && td_rehome_context(device) ? first : device;
+	return device < TD_HOMES_SHARES && td_rehome_here() >= 0 && td_rehome_context(device)
+		       ? first
+		       : device;
 }
 
 void td_adapt_stream_ends(void *stream)
@@ -87,9 +99,19 @@ void td_adapt_stream_ends(void *stream)
 /* -- calls that make or end objects exclude the switch -- */
 
 static _Atomic int32_t possible = -1; /* negative: not known yet */
+static _Atomic bool has_others;       /* the process sees other GPUs */
 static _Atomic uint32_t inside, closed;
 static __thread unsigned depth __attribute__((tls_model("initial-exec")));
 static __thread bool is_inside __attribute__((tls_model("initial-exec")));
+
+bool td_rehome_has_shares(CUdevice device)
+{
+	int is = 0;
+
+	return td_true->cuDeviceGetExecAffinitySupport && td_true->cuCtxGetExecAffinity &&
+	       (td_true->cuCtxCreate_v3 || td_true->cuCtxCreate_v4) &&
+	       !td_true->cuDeviceGetExecAffinitySupport(&is, AFFINITY_SM_COUNT, device) && is;
+}
 
 /* The driver is initialised, because the program is making an object. */
 static bool ask_possible(void)
@@ -98,7 +120,8 @@ static bool ask_possible(void)
 
 	if (!td_true->cuDeviceGetCount || td_true->cuDeviceGetCount(&count))
 		return false;
-	is = count > 1 && count <= TD_HOMES_MAX;
+	atomic_store(&has_others, count > 1);
+	is = count <= TD_HOMES_SHARES && (count > 1 || td_rehome_has_shares(0));
 	if (!is)
 		td_record_install(false);
 	atomic_store(&possible, is);
@@ -174,14 +197,17 @@ uint64_t td_rehome_reasons(void)
 	if (td_twin_without_image())
 		reasons |= TD_UNMOVABLE(IMAGE);
 	if (!td_rehome_is_possible())
+		reasons |= TD_UNMOVABLE(ONE_GPU) | TD_UNMOVABLE(NO_SHARES);
+	else if (!atomic_load(&has_others))
 		reasons |= TD_UNMOVABLE(ONE_GPU);
 	return reasons;
 }
 
 /* -- twins -- */
 
-static CUresult set_all(const struct td_twin *row, void *at, CUdevice home)
+static CUresult set_all(const struct td_twin *row, void *at, int home)
 {
+	CUdevice device = device_of(home);
 	CUresult r = CUDA_SUCCESS;
 
 	for (unsigned i = 0; i < row->set_count && !r; i++) {
@@ -191,17 +217,17 @@ static CUresult set_all(const struct td_twin *row, void *at, CUdevice home)
 		if (set->what == TD_TWIN_SET_SHARED)
 			r = td_true->cuFuncSetSharedMemConfig(at, set->value);
 		else if (set->what == TD_TWIN_SET_CACHE)
-			r = is_kernel ? td_true->cuKernelSetCacheConfig(at, set->value, home)
+			r = is_kernel ? td_true->cuKernelSetCacheConfig(at, set->value, device)
 				      : td_true->cuFuncSetCacheConfig(at, set->value);
 		else
-			r = is_kernel
-				    ? td_true->cuKernelSetAttribute(set->what, set->value, at, home)
-				    : td_true->cuFuncSetAttribute(at, set->what, set->value);
+			r = is_kernel ? td_true->cuKernelSetAttribute(
+						set->what, set->value, at, device)
+				      : td_true->cuFuncSetAttribute(at, set->what, set->value);
 	}
 	return r;
 }
 
-static CUresult make_function(const struct td_twin *row, CUdevice home, CUfunction *ret)
+static CUresult make_function(const struct td_twin *row, int home, CUfunction *ret)
 {
 	CUmodule module;
 	bool known;
@@ -222,7 +248,7 @@ static CUresult make_module(const struct td_twin *row, CUmodule *ret)
 	return row->image ? td_true->cuModuleLoadData(ret, row->image) : CUDA_ERROR_INVALID_IMAGE;
 }
 
-static CUresult make(const struct td_twin *row, CUdevice home, void **ret)
+static CUresult make(const struct td_twin *row, int home, void **ret)
 {
 	CUresult r = CUDA_ERROR_INVALID_HANDLE;
 
@@ -263,7 +289,7 @@ static void unmake(enum td_twin_kind kind, void *at)
 }
 
 /* The context of that home is current. */
-static CUresult make_at(const struct td_twin *row, CUdevice home)
+static CUresult make_at(const struct td_twin *row, int home)
 {
 	void *program = row->handles[row->first], *at = NULL;
 	CUresult r;
@@ -288,7 +314,7 @@ static CUresult make_at(const struct td_twin *row, CUdevice home)
 
 void *td_twin_here(enum td_twin_kind kind, void *handle)
 {
-	CUdevice home = td_rehome_here();
+	int home = td_rehome_here();
 	struct td_twin row;
 	void *at;
 	bool known;
@@ -308,27 +334,62 @@ void *td_twin_here(enum td_twin_kind kind, void *handle)
 
 static int make_one(const struct td_twin *row, void *arg)
 {
-	return make_at(row, *(const CUdevice *)arg);
+	return make_at(row, *(const int *)arg);
 }
 
-CUresult td_rehome_make_all(CUdevice home)
+CUresult td_rehome_make_all(int home)
 {
 	return td_twin_each(make_one, &home);
 }
 
 /* -- contexts -- */
 
-int td_rehome_adopt(CUcontext context, CUdevice home)
+/* CUexecAffinityParam and CUctxCreateParams of cuda.h */
+struct affinity {
+	int type;
+	uint32_t sm_count;
+};
+struct create_params {
+	const struct affinity *affinity;
+	int affinity_count;
+	void *graphics;
+};
+
+/* The context is current. */
+static uint32_t count_sms(void)
+{
+	struct affinity has = {0};
+
+	return td_true->cuCtxGetExecAffinity &&
+			       !td_true->cuCtxGetExecAffinity(&has, AFFINITY_SM_COUNT)
+		       ? has.sm_count
+		       : 0;
+}
+
+static uint32_t sms_of(CUcontext context)
+{
+	CUcontext popped;
+	uint32_t count;
+
+	if (td_true->cuCtxPushCurrent_v2(context))
+		return 0;
+	count = count_sms();
+	(void)td_true->cuCtxPopCurrent_v2(&popped);
+	return count;
+}
+
+int td_rehome_adopt(CUcontext context, int home)
 {
 	CUcontext before;
 
-	if (home < 0 || home >= TD_HOMES_MAX)
+	if (home < 0 || home >= TD_HOMES_SHARES)
 		return -1;
 	before = td_rehome_context(td_rehome_here());
 	if (before)
 		return before == context ? 0 : -1;
 	atomic_store(&contexts[home], context);
 	first = home;
+	sms[home] = sms_of(context);
 	atomic_store(&here, home);
 	return 0;
 }
@@ -368,7 +429,55 @@ static void write_settings(const struct settings *s)
 		(void)td_true->cuCtxSetSharedMemConfig(s->shared);
 }
 
-CUresult td_rehome_make_context(CUdevice home, CUcontext *ret)
+static CUresult create(int home, unsigned flags, CUcontext *ret)
+{
+	struct affinity affinity = {.type = AFFINITY_SM_COUNT, .sm_count = asked[home]};
+	struct create_params params = {.affinity = &affinity, .affinity_count = 1};
+
+	if (home < TD_HOMES_SHARES)
+		return td_true->cuCtxCreate_v2(ret, flags, home);
+	return td_true->cuCtxCreate_v4
+		       ? td_true->cuCtxCreate_v4(ret, &params, flags, devices[home])
+		       : td_true->cuCtxCreate_v3(ret, &affinity, 1, flags, devices[home]);
+}
+
+uint32_t td_rehome_sms(int home)
+{
+	return home >= 0 && home < TD_HOMES_MAX ? sms[home] : 0;
+}
+
+static uint32_t distance(uint32_t a, uint32_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+int td_rehome_home_of_share(uint32_t count)
+{
+	CUdevice device = device_of(td_rehome_here());
+	int free = -1, nearest = device;
+
+	for (int h = 0; h < TD_HOMES_MAX; h++) {
+		if (h < TD_HOMES_SHARES && h != device)
+			continue;
+		if (!td_rehome_context(h)) {
+			free = free < 0 && h >= TD_HOMES_SHARES ? h : free;
+			continue;
+		}
+		if (device_of(h) != device)
+			continue;
+		if (sms[h] == count || (h >= TD_HOMES_SHARES && asked[h] == count))
+			return h;
+		if (distance(sms[h], count) < distance(sms[nearest], count))
+			nearest = h;
+	}
+	if (free < 0)
+		return nearest;
+	devices[free] = device;
+	asked[free] = count;
+	return free;
+}
+
+CUresult td_rehome_make_context(int home, CUcontext *ret)
 {
 	CUcontext source = td_rehome_context(td_rehome_here()), twin, popped;
 	struct settings settings;
@@ -383,10 +492,10 @@ CUresult td_rehome_make_context(CUdevice home, CUcontext *ret)
 	(void)td_true->cuCtxPopCurrent_v2(&popped);
 	twin = td_rehome_context(home);
 	/* The flags of a primary context have a bit that a new context does not accept. */
-	r = twin ? td_true->cuCtxPushCurrent_v2(twin)
-		 : td_true->cuCtxCreate_v2(&twin, settings.flags & 0x1f, home);
+	r = twin ? td_true->cuCtxPushCurrent_v2(twin) : create(home, settings.flags & 0x1f, &twin);
 	if (r)
 		return r;
+	sms[home] = count_sms();
 	write_settings(&settings);
 	atomic_store(&contexts[home], twin);
 	*ret = twin;
@@ -394,7 +503,7 @@ CUresult td_rehome_make_context(CUdevice home, CUcontext *ret)
 }
 
 /* Records the home's event and time. Its context is current, and nothing runs there. */
-static void set_anchor(CUdevice home)
+static void set_anchor(int home)
 {
 	struct anchor *anchor = &anchors[home];
 
@@ -407,7 +516,7 @@ static void set_anchor(CUdevice home)
 	anchor->at_ns = td_time_now_ns();
 }
 
-static void anchor_at(CUdevice home)
+static void anchor_at(int home)
 {
 	CUcontext popped;
 
@@ -417,7 +526,7 @@ static void anchor_at(CUdevice home)
 	(void)td_true->cuCtxPopCurrent_v2(&popped);
 }
 
-void td_rehome_switch(CUdevice home)
+void td_rehome_switch(int home)
 {
 	anchor_at(td_rehome_here());
 	anchor_at(home);
@@ -435,7 +544,7 @@ void *td_rehome_program_context(void *context)
 
 void td_rehome_wait(const void *context)
 {
-	CUdevice at = td_rehome_here();
+	int at = td_rehome_here();
 	CUcontext popped;
 
 	if (!context || first < 0 || at == first || context != td_rehome_context(first) ||
@@ -450,10 +559,11 @@ void td_rehome_context_gone(void *context)
 	td_twins_drop(context);
 	if (!context || first < 0 || context != td_rehome_context(first))
 		return;
-	for (CUdevice h = 0; h < TD_HOMES_MAX; h++) {
+	for (int h = 0; h < TD_HOMES_MAX; h++) {
 		CUcontext twin = atomic_exchange(&contexts[h], NULL);
 
 		anchors[h] = (struct anchor){0};
+		asked[h] = sms[h] = 0;
 		if (!twin || h == first)
 			continue;
 		td_context_gone(twin);
@@ -505,6 +615,7 @@ void td_rehome_forked(void)
 	for (unsigned h = 0; h < TD_HOMES_MAX; h++) {
 		atomic_store(&contexts[h], NULL);
 		anchors[h] = (struct anchor){0};
+		asked[h] = sms[h] = 0;
 	}
 	td_twins_forked();
 }

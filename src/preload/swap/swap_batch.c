@@ -11,7 +11,12 @@
 
 CUstream td_swap_stream(unsigned slot)
 {
-	if (!td_context_is_alive(td_swap.stream_contexts[slot])) {
+	bool is_alive = td_context_is_alive(td_swap.stream_contexts[slot]),
+	     is_left = td_context_is_left(td_swap.stream_contexts[slot]);
+
+	if (!is_alive || is_left) {
+		if (is_left)
+			(void)td_true->cuStreamDestroy_v2(td_swap.streams[slot]);
 		td_swap.streams[slot] = NULL;
 		if (!td_true->cuStreamCreate(&td_swap.streams[slot], CU_STREAM_NON_BLOCKING))
 			td_swap.stream_contexts[slot] = td_context_serial();

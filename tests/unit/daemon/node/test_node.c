@@ -567,7 +567,7 @@ TEST(a_jobs_settings_are_shown_as_they_are_typed)
 	CHECK_EQ(td_job_set(&settings, "wait", "1", &err), -EINVAL);
 	CHECK(strstr(err.msg, "\"wait\"") && strstr(err.msg, "batch or paused"));
 	CHECK_EQ(td_job_set(&settings, "share", "30%", &err), -EOPNOTSUPP);
-	CHECK(strstr(err.msg, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"));
+	CHECK(strstr(err.msg, "tandem share"));
 }
 
 TEST(switching_the_policy_live_takes_effect)
