@@ -37,6 +37,7 @@ build_packages="$build_packages zlib1g-dev libncurses-dev libmicrohttpd-dev"
 test_packages="$build_packages clang libclang-rt-14-dev binutils musl-tools mandoc libblas-dev"
 test_packages="$test_packages libsqlite3-dev libsvm-dev tmux python3-prometheus-client"
 test_packages="$test_packages libcurl4-openssl-dev libjansson-dev"
+test_packages="$test_packages libgnutls28-dev openssl python3-yaml"
 test_packages="$test_packages protobuf-c-compiler libprotobuf-c-dev libnghttp2-dev python3-grpcio"
 
 # unpack COMMAND PACKAGE...: takes the programs of Debian packages that would start a server, into

@@ -1,0 +1,234 @@
+/*
+ * tandem-admission: judges the pods of a Kubernetes cluster that ask for parts of GPUs, before they
+ * are made.
+ *
+ *   kubectl --pod--> API server --AdmissionReview--> tandem-admission
+ *                               <--allowed, patch---
+ *
+ * One thread and one loop. It knows nothing but the pod in question, so any number of them may
+ * run. What it does to a pod is said in pod.h.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/bounds.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/parse.h"
+#include "base/program.h"
+#include "base/time.h"
+#include "kubernetes/admission/address.h"
+#include "kubernetes/admission/server.h"
+
+#define PROGRAM    "tandem-admission"
+#define EXIT_USAGE 125
+
+struct options {
+	struct td_admission_options admission;
+	const char *cert, *key, *listen;
+	uint64_t reload_ns;
+	bool quiet;
+};
+
+struct row {
+	const char *name, *argument, *help;
+	int letter;
+};
+
+static const struct row rows[] = {
+#define OPTION(name, letter, argument, help) {name, argument, help, letter},
+#include "kubernetes/admission/options.def"
+#undef OPTION
+};
+
+enum { ROWS = sizeof(rows) / sizeof(*rows) };
+
+static void help(void)
+{
+	puts("usage: " PROGRAM " --cert FILE --key FILE [OPTION]...\n"
+	     "\n"
+	     "Judges the pods of a Kubernetes cluster that ask for tandem.dev/gpu, and sets their\n"
+	     "scheduler and their settings: see " PROGRAM "(8).\n");
+	for (const struct row *row = rows; row < rows + ROWS; row++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "--%s %s", row->name, row->argument);
+		printf("  %-22s  %s\n", name, row->help);
+	}
+	puts("  -h, --help, -V, --version");
+}
+
+/* -- options -- */
+
+/* Checks a text for the characters and the length that names have in Kubernetes. */
+static int check_name(
+	const char *text, const char *characters, const char *expected, struct td_err *err)
+{
+	size_t length = strlen(text);
+
+	if (length && length < 128 && strspn(text, characters) == length)
+		return 0;
+	return td_err_expected(err, -EINVAL, text, expected);
+}
+
+#define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyz0123456789.-"
+
+static int parse_one(int c, const char *text, struct options *o, struct td_err *err)
+{
+	int r;
+
+	switch (c) {
+	case 'C': o->cert = text; return 0;
+	case 'K': o->key = text; return 0;
+	case 'l': o->listen = text; return 0;
+	case 's':
+		o->admission.scheduler = text;
+		return check_name(text, NAME_CHARACTERS, "a scheduler's name, such as tandem", err);
+	case 'R':
+		o->admission.resource = text;
+		return check_name(text, NAME_CHARACTERS "/",
+			"a domain and a name, such as tandem.dev/gpu", err);
+	case 'r':
+		r = td_parse_duration(text, &o->reload_ns, err);
+		if (!r && (o->reload_ns < 10 * TD_NS_PER_MS || o->reload_ns > 3600 * TD_NS_PER_S))
+			return td_err_expected(err, -ERANGE, text, "10ms to 1h");
+		return r;
+	default: o->quiet = true; return 0;
+	}
+}
+
+static int parse(int argc, char **argv, struct options *o, struct td_err *err)
+{
+	struct option table[ROWS + 1] = {{0}};
+	int c, r;
+
+	for (size_t k = 0; k < ROWS; k++)
+		table[k] = (struct option){rows[k].name,
+			*rows[k].argument ? required_argument : no_argument, NULL, rows[k].letter};
+	*o = (struct options){.admission = {.resource = "tandem.dev/gpu"},
+		.listen = "8443",
+		.reload_ns = 10 * TD_NS_PER_S};
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":", table, NULL)) != -1) {
+		if (c == '?' || c == ':')
+			return td_refuse_option(c, argv, table, PROGRAM " --help", err);
+		r = optarg ? td_check_optarg(argv, err) : 0;
+		r = r ? r : parse_one(c, optarg, o, err);
+		if (r)
+			return r;
+	}
+	if (optind < argc)
+		return td_err_expected(err, -EINVAL, argv[optind], "an option");
+	if (!o->cert || !o->key)
+		return td_err_set(err, -EINVAL,
+			"%s is missing: the API server speaks to it by HTTPS alone, see --help",
+			o->cert ? "--key" : "--cert");
+	return 0;
+}
+
+/* -- the loop -- */
+
+static int open_signals(void)
+{
+	sigset_t ends;
+
+	(void)signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGHUP);
+	(void)sigprocmask(SIG_BLOCK, &ends, NULL);
+	return signalfd(-1, &ends, SFD_CLOEXEC);
+}
+
+static void look_at_certificate(struct td_certificate *certificate, uint64_t now_ns)
+{
+	struct td_err err = {0};
+	int r = td_certificate_turn(certificate, now_ns, &err);
+
+	if (r > 0)
+		td_log(TD_LOG_INFO, "cert=%s a new certificate is in use", certificate->cert_path);
+	else if (r < 0)
+		td_log(TD_LOG_WARN, "cert=%s not read, the one before stays: %s",
+			certificate->cert_path, err.msg);
+}
+
+/* Serves until a signal comes. */
+static void serve(struct td_server *server, int signals)
+{
+	struct pollfd fds[] = {{signals, POLLIN, 0}, {td_server_fd(server), POLLIN, 0}};
+
+	do {
+		uint64_t now_ns = td_time_now_ns(), wakeup_ns, left_ns, ms;
+
+		look_at_certificate(server->certificate, now_ns);
+		wakeup_ns =
+			td_min_u64(td_server_turn(server, now_ns), server->certificate->next_ns);
+		left_ns = td_sub_sat(wakeup_ns, td_time_now_ns());
+		ms = left_ns / TD_NS_PER_MS + (left_ns % TD_NS_PER_MS ? 1 : 0);
+		if (poll(fds, 2, (int)td_min_u64(ms, 60000)) < 0 && errno != EINTR)
+			return;
+	} while (!fds[0].revents);
+}
+
+static int run(const struct options *o, struct td_err *err)
+{
+	static struct td_certificate certificate;
+	static struct td_server server;
+	int signals = open_signals(), fd = -1, r;
+
+	if (signals < 0)
+		return td_err_set(err, -errno, "no signals: %s", strerror(errno));
+	r = td_certificate_init(&certificate, o->cert, o->key, o->reload_ns, err);
+	if (r)
+		return r;
+	r = td_address_listen(o->listen, &fd, err);
+	if (!r) {
+		server.options = o->admission;
+		server.certificate = &certificate;
+		server.quiet = o->quiet;
+		td_log(TD_LOG_INFO, "port=%u serving", td_address_port(fd));
+		r = td_server_init(&server, fd);
+		if (r)
+			td_err_set(err, r, "cannot serve: %s", strerror(-r));
+	}
+	if (!r) {
+		serve(&server, signals);
+		td_server_deinit(&server);
+	}
+	td_certificate_deinit(&certificate);
+	close(signals);
+	return r;
+}
+
+int main(int argc, char **argv)
+{
+	static struct options options;
+	struct td_err err = {0};
+
+	for (int k = 1; k < argc; k++) {
+		if (td_asks_help(argv[k])) {
+			help();
+			return td_output_end(PROGRAM, 0, 1);
+		}
+		if (td_asks_version(argv[k])) {
+			puts(PROGRAM " " TANDEM_VERSION);
+			return td_output_end(PROGRAM, 0, 1);
+		}
+	}
+	if (parse(argc, argv, &options, &err)) {
+		fprintf(stderr, PROGRAM ": %s\n", err.msg);
+		return EXIT_USAGE;
+	}
+	if (run(&options, &err)) {
+		fprintf(stderr, PROGRAM ": %s\n", err.msg);
+		return 1;
+	}
+	return 0;
+}
