@@ -13,6 +13,8 @@
 #include "sim/base/csv.h"
 #include "sim/data/pairs.h"
 
+#define DEMAND_MIN 0.001
+
 double td_profile_demand(const struct td_contender *contender)
 {
 	double slowness = 1 + contender->sensitivity * contender->pressure +
@@ -40,17 +42,32 @@ void td_profiles_generic(struct td_profiles *ret)
 	put(ret, "generic", sqrt(0.6), sqrt(0.6), sqrt(0.2 / 3));
 }
 
+/* Reads the demands of a row, where the file has such columns. */
+static int take_demands(const struct td_csv *csv, int demand, int told,
+	struct td_sim_profile *profile, struct td_err *err)
+{
+	double derived = profile->contender.demand;
+	int r = td_csv_number_or(
+		csv, demand, DEMAND_MIN, 1, derived, &profile->contender.demand, err);
+
+	return r ? r
+		 : td_csv_number_or(csv, told, DEMAND_MIN, 1, profile->contender.demand,
+			   &profile->told_demand, err);
+}
+
 int td_profiles_read(const char *path, const char *gpu, struct td_profiles *ret, struct td_err *err)
 {
 	static const char *const columns[] = {"gpu", "job", "sensitivity", "pressure", "host"};
 	double value[5];
 	struct td_csv csv;
-	int at[5], r = td_csv_open(&csv, path, err);
+	int at[5], r = td_csv_open(&csv, path, err), demand, told;
 
 	if (r)
 		return r;
 	ret->count = 0;
 	r = td_csv_need(&csv, columns, 5, at, err);
+	demand = td_csv_column(&csv, "demand");
+	told = td_csv_column(&csv, "told_demand");
 	while (!r && !(r = td_csv_next(&csv, err))) {
 		if (strcmp(td_csv_text(&csv, at[0]), gpu))
 			continue;
@@ -62,6 +79,8 @@ int td_profiles_read(const char *path, const char *gpu, struct td_profiles *ret,
 				TD_PROFILES_MAX);
 		if (!r)
 			put(ret, td_csv_text(&csv, at[1]), value[2], value[3], value[4]);
+		if (!r)
+			r = take_demands(&csv, demand, told, &ret->profiles[ret->count - 1], err);
 	}
 	td_csv_close(&csv);
 	if (r < 0)

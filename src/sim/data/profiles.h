@@ -15,7 +15,7 @@ struct td_err;
 
 struct td_sim_profile {
 	char name[64];
-	/* Share and duty are 1; td_profile_demand() has set demand. */
+	/* Share and duty are 1. */
 	struct td_contender contender;
 	/*
 	 * The part of a GPU's time that schedulers are told, as the user declares it or a dry run
@@ -36,7 +36,10 @@ struct td_profiles {
  */
 void td_profiles_generic(struct td_profiles *ret);
 
-/* Reads the rows of one GPU type from a file with gpu, job, sensitivity, pressure and host. */
+/*
+ * Reads the rows of one GPU type from a file with gpu, job, sensitivity, pressure and host.
+ * Optional are demand (otherwise td_profile_demand()) and told_demand (otherwise the demand).
+ */
 int td_profiles_read(
 	const char *path, const char *gpu, struct td_profiles *ret, struct td_err *err);
 
