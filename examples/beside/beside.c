@@ -1,6 +1,7 @@
 /*
  * Best-effort work for a demonstration: kernels of one length on some of the SMs, with gaps in
- * which the host works. Two kernels are in flight, as in training.
+ * which the host works. Two kernels are in flight, as in training. They may come in bursts, with
+ * idle phases between, as in a notebook.
  *
  * The work that has ended is counted in a file, over all runs of the program: a job that is evicted
  * and started again adds to what it had done before.
@@ -38,7 +39,7 @@ CUresult cuEventSynchronize(CUevent event);
 CUresult cuGetErrorName(CUresult error, const char **name);
 
 struct beside {
-	uint64_t kernel_ns, gap_ns, for_ns, sms, bytes, bandwidth, step, kernels;
+	uint64_t kernel_ns, gap_ns, for_ns, sms, bytes, bandwidth, step, kernels, idle_ns, burst;
 	struct stream_kernel stream; /* bandwidth > 0 */
 	const char *count;
 };
@@ -51,13 +52,16 @@ struct done {
 static const char usage[] =
 	"usage: beside [--kernel TIME] [--sms N] [--gap TIME] [--memory SIZE] [--for TIME]\n"
 	"              [--kernels N] [--count FILE] [--bandwidth RATE] [--step N]\n"
+	"              [--idle TIME] [--burst N]\n"
 	"Runs kernels of that length on N SMs, one after the other, with a gap before each.\n"
 	"  --kernel TIME (10ms)  --sms N (40)  --gap TIME (0)  --memory SIZE (1Mi)\n"
 	"  --for TIME    how long (10s)\n"
 	"  --kernels N   that many, if that takes less time (0: no bound)\n"
 	"  --count FILE  two 64-bit numbers: kernels that have ended, and starts of the program\n"
 	"  --bandwidth RATE  bytes a second that a kernel takes, such as 500g (0)\n"
-	"  --step N      tells tandem that a step has ended after each N kernels (0: none)\n";
+	"  --step N      tells tandem that a step has ended after each N kernels (0: none)\n"
+	"  --idle TIME   the host does nothing for so long before each burst (0)\n"
+	"  --burst N     kernels of a burst (1)\n";
 
 enum {
 	OPTION_KERNEL = 256,
@@ -68,7 +72,9 @@ enum {
 	OPTION_KERNELS,
 	OPTION_COUNT,
 	OPTION_BANDWIDTH,
-	OPTION_STEP
+	OPTION_STEP,
+	OPTION_IDLE,
+	OPTION_BURST
 };
 
 static const struct option options[] = {
@@ -81,6 +87,8 @@ static const struct option options[] = {
 	{"count", required_argument, NULL, OPTION_COUNT},
 	{"bandwidth", required_argument, NULL, OPTION_BANDWIDTH},
 	{"step", required_argument, NULL, OPTION_STEP},
+	{"idle", required_argument, NULL, OPTION_IDLE},
+	{"burst", required_argument, NULL, OPTION_BURST},
 	{0},
 };
 
@@ -94,6 +102,8 @@ static int take_option(struct beside *b, int c, struct td_err *err)
 	case OPTION_BANDWIDTH: return td_parse_size(optarg, 0, &b->bandwidth, err);
 	case OPTION_STEP: return td_parse_u64(optarg, 0, 1000000, &b->step, err);
 	case OPTION_FOR: return td_parse_duration(optarg, &b->for_ns, err);
+	case OPTION_IDLE: return td_parse_duration(optarg, &b->idle_ns, err);
+	case OPTION_BURST: return td_parse_u64(optarg, 1, UINT64_MAX, &b->burst, err);
 	case OPTION_KERNELS: return td_parse_u64(optarg, 0, UINT64_MAX, &b->kernels, err);
 	default: b->count = optarg; return 0;
 	}
@@ -196,6 +206,8 @@ static void work(struct beside *b, struct done *done)
 			if (b->step && !(i % b->step))
 				tandem_step();
 		}
+		if (b->idle_ns && i % b->burst == 0)
+			td_time_sleep_until_ns(td_time_now_ns() + b->idle_ns);
 		if (b->gap_ns)
 			td_time_sleep_until_ns(td_time_now_ns() + b->gap_ns);
 		must(start(b, function), "launch");
@@ -208,6 +220,7 @@ int main(int argc, char **argv)
 	struct beside b = {.kernel_ns = 10 * TD_NS_PER_MS,
 		.for_ns = 10 * TD_NS_PER_S,
 		.sms = 40,
+		.burst = 1,
 		.bytes = 1 << 20};
 	struct td_err err = {0};
 	struct done *done;
