@@ -1,74 +1,21 @@
 """A Slurm cluster for tests: munge, slurmctld and slurmd in a private folder."""
+import contextlib
 import os
 import shutil
 import signal
-import socket
 import subprocess
+import sys
 
 from world import BUILD, LIBRARY, SOFTGPU, TANDEM, World, until
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tools"))
+import slurm_conf  # noqa: E402
+
 PLUGINS = f"{BUILD}/src/slurm"
-SLURM_PLUGINS = "/usr/lib/x86_64-linux-gnu/slurm-wlm"
-CONF = """
-ClusterName=test
-SlurmctldHost={host}(127.0.0.1)
-SlurmUser=root
-SlurmdUser=root
-AuthType=auth/munge
-AuthInfo=socket={b}/run/munge.socket
-CredType=cred/munge
-CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
-SlurmctldPort={port}
-StateSaveLocation={b}/state
-SlurmdSpoolDir={b}/spool/%n
-SlurmctldPidFile={b}/run/slurmctld.pid
-SlurmdPidFile={b}/run/slurmd.%n.pid
-SlurmdTimeout={timeout}
-KillWait=5
-SlurmctldLogFile={b}/log/slurmctld.log
-SlurmdLogFile={b}/log/slurmd.%n.log
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-SlurmdParameters=config_overrides
-JobAcctGatherType=jobacct_gather/none
-AccountingStorageType=accounting_storage/none
-SelectType=select/cons_tres
-SelectTypeParameters=CR_Core
-SchedulerType=sched/builtin
-SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=0
-PlugStackConfig={b}/etc/plugstack.conf
-GresTypes=tandem
-PluginDir={plugins}:{b}/lib
-JobSubmitPlugins={submit}
-Epilog={epilog}
-ReturnToService=2
-MpiDefault=none
-SwitchType=switch/none
-{nodes}
-PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
-"""
-
-NODE = ("NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=8 Sockets=1 "
-        "CoresPerSocket=8 ThreadsPerCore=1 RealMemory=1000 Gres=tandem:{count} State=UNKNOWN")
-
 
 def why_not():
     """What is missing here, or None."""
-    if os.geteuid():
-        return "slurmd has to be started by root"
-    for name in ("spank_tandem.so", "job_submit_tandem.so"):
-        if not os.path.exists(f"{PLUGINS}/{name}"):
-            return f"{name} was not built: libslurm-dev is missing"
-    for program in ("munged", "slurmctld", "slurmd", "srun"):
-        if not shutil.which(program, path=os.environ["PATH"] + ":/usr/sbin:/sbin"):
-            return f"{program} is missing: install munge and slurm-wlm"
-    return None
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    return slurm_conf.why_not(PLUGINS, ("spank_tandem.so", "job_submit_tandem.so"))
 
 
 class Slurm(World):
@@ -93,23 +40,19 @@ class Slurm(World):
 
     def up(self):
         b = self.directory
-        spools = [f"spool/{name}" for name in self.names]
-        for folder in ("run", "state", "log", "etc", "lib", *spools):
-            os.makedirs(f"{b}/{folder}", mode=0o755)
-        os.chmod(b, 0o755)
-        with open(f"{b}/etc/munge.key", "wb") as f:
-            f.write(os.urandom(128))
-        os.chmod(f"{b}/etc/munge.key", 0o600)
+        slurm_conf.make_folders(b, self.names)
         shutil.copy(f"{PLUGINS}/job_submit_{self.submit}.so", f"{b}/lib")
         self.write("epilog", f"#!/bin/sh\nTANDEM={TANDEM} TANDEM_SOCKET="
                    f"{self.environment['TANDEM_SOCKET']} exec {os.path.dirname(__file__)}/"
                    "../../packaging/slurm/epilog\n")
         os.chmod(f"{b}/etc/epilog", 0o755)
-        self.write("slurm.conf", CONF.format(
-            b=b, host=socket.gethostname(), port=free_port(), plugins=SLURM_PLUGINS,
-            epilog=f"{b}/etc/epilog", submit=self.submit, timeout=self.timeout,
-            nodes="\n".join(NODE.format(name=name, host=socket.gethostname(), count=self.count,
-                                        port=free_port()) for name in self.names)))
+        self.write("slurm.conf", slurm_conf.conf(b, slurm_conf.free_port(), [
+            f"SlurmdTimeout={self.timeout}", "SchedulerType=sched/builtin",
+            "SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=0",
+            "GresTypes=tandem", f"JobSubmitPlugins={self.submit}",
+            f"PlugStackConfig={b}/etc/plugstack.conf",
+            *(slurm_conf.node(name, slurm_conf.free_port(), 8, f"tandem:{self.count}")
+              for name in self.names)]))
         self.write("gres.conf", "AutoDetect=off\n"
                    f"Name=tandem Count={self.count} Flags=CountOnly\n")
         self.write("cgroup.conf", "CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n")
@@ -120,9 +63,7 @@ class Slurm(World):
         self.environment["PATH"] += ":/usr/sbin:/sbin"
         # One that serves before any job comes.
         assert not self.call(SOFTGPU, "run", "--", TANDEM, "run", "--", "true").returncode
-        self.serve("munged", "--foreground", "--force", f"--key-file={b}/etc/munge.key",
-                   f"--socket={b}/run/munge.socket", f"--pid-file={b}/run/munged.pid",
-                   f"--log-file={b}/log/munged.log", f"--seed-file={b}/run/munged.seed")
+        self.serve(*slurm_conf.munged(b))
         until(lambda: os.path.exists(f"{b}/run/munge.socket"), "munged serves")
         self.serve("slurmctld", "-D")
         for name in self.names:
@@ -165,14 +106,9 @@ class Slurm(World):
 
     def end_steps(self):
         """Steps of jobs outlive slurmd: whatever has this world's slurm.conf is ended."""
-        mine = f"SLURM_CONF={self.environment.get('SLURM_CONF')}".encode()
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open(f"/proc/{pid}/environ", "rb") as f:
-                    if mine in f.read().split(b"\0"):
-                        os.kill(int(pid), signal.SIGKILL)
-            except OSError:
-                continue  # it has ended meanwhile
+        for pid in slurm_conf.processes_with(self.environment.get("SLURM_CONF", self.directory)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def srun(self, *arguments):
         return self.call(SOFTGPU, "run", "--", "srun", *arguments)
