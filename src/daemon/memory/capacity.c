@@ -138,8 +138,9 @@ static uint64_t unknown_bytes(const struct td_node *node, uint32_t index, uint64
 }
 
 /*
- * Returns a newcomer's measure of the reserve. Others may have allocated since their last report,
- * which makes it too high. So it is at most the clients' average until now.
+ * Returns how large the reserve is by the figures of a client that has just attached. Others may
+ * have allocated since their last report, which makes it too high. So it is at most the average of
+ * the clients so far.
  */
 static uint64_t measure(const struct td_node *node, uint32_t index, uint64_t used_bytes)
 {
@@ -191,8 +192,8 @@ void td_capacity_leave(struct td_node *node, uint32_t index)
 }
 
 /*
- * Returns the bytes that the client keeps whatever its limit says: behind an open gate, all that it
- * has.
+ * Returns the bytes that the client keeps whatever its limit is. If its gate is open, these are all
+ * its bytes.
  */
 static uint64_t kept_bytes(const struct td_client *client)
 {

@@ -13,7 +13,7 @@ struct td_node;
 /* Returns the client's bytes that cannot leave the device. */
 uint64_t td_fixed_bytes(const struct td_client *client);
 
-/* Returns whether the client may be closed so that others get its memory. */
+/* Returns whether closing the client's gate would let other clients use its part of the device. */
 bool td_fixed_is_movable(const struct td_node *node, const struct td_client *client);
 
 /*

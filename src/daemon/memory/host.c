@@ -15,8 +15,8 @@ void td_host_init(struct td_host_part *part)
 }
 
 /*
- * Returns the most bytes that the process can have on the host, whatever it says. Also returns the
- * bytes that its clients reported there.
+ * Returns the most bytes that the process can have on the host, computed without trusting its own
+ * figure. Also returns the bytes that its clients reported there.
  */
 static uint64_t demanded(const struct td_process *process, uint64_t *ret_host_bytes)
 {
@@ -66,8 +66,8 @@ static bool is_short(const struct td_process *process)
 }
 
 /*
- * Returns whether the process's figure is unknown: it had no bound and has not said yet what it
- * took then, or it says more than its allocations are.
+ * Returns whether it is unknown how much host memory the process uses. Either it had no bound and
+ * has not yet reported what it used then, or it reports more than its allocations are.
  */
 static bool is_in_doubt(const struct td_process *process)
 {
@@ -144,8 +144,8 @@ void td_host_ask(struct td_process *process, const struct td_msg_ask *msg, uint6
 }
 
 /*
- * Calls back the bytes that others were granted and do not need. Returns whether some of them have
- * yet to say what they have.
+ * Takes back host memory that was granted to other processes and that they do not need. Returns
+ * whether some of them have not answered yet.
  */
 static bool call_back(struct step *step, const struct td_process *lacking)
 {

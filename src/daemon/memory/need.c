@@ -33,9 +33,9 @@ static enum td_soft_place place_of(
 }
 
 /*
- * Returns the bytes that count for the limit on the device. For a program that runs with a part on
- * the host, these are the bytes on the device, or those that an unacknowledged GRANT may have let
- * it bring there.
+ * Returns the bytes that count against the client's limit on the device. If the program runs with a
+ * part of its memory on the host, these are the bytes on the device, or the bytes that a GRANT not
+ * yet acknowledged may have let onto it.
  */
 static uint64_t has_bytes(const struct td_client *client)
 {
@@ -49,8 +49,8 @@ static uint64_t has_bytes(const struct td_client *client)
 }
 
 /*
- * Returns the verdict where there is no room. Memory that the driver pages may exceed the GPU but
- * not the job's limit, so it lies on the host then.
+ * Returns the verdict on an allocation for which there is no room. Memory that the driver pages may
+ * exceed the GPU, because the driver puts it on the host; it may not exceed the job's limit.
  */
 static enum td_answer no_room(const struct td_client *client)
 {
@@ -121,7 +121,9 @@ static bool has_a_part_on_the_host(const struct question *q)
 	       q->has_bytes + q->client->need_bytes > q->client->grant.limit_bytes;
 }
 
-/* Returns whether the driver makes the room, so that no other program has to. */
+/*
+ * Returns whether the driver makes room for the allocation, so that no program has to move memory.
+ */
 static bool has_room_made(const struct question *q)
 {
 	return q->client->process->backend == TD_BACKEND_MANAGED &&

@@ -13,8 +13,8 @@
 #include "daemon/model/node.h"
 
 /*
- * NVML is read this often for a new client, for at most PATIENCE_NS. Beyond that it will not list
- * it.
+ * The daemon reads NVML this often for a new client, but only for PATIENCE_NS. A client that NVML
+ * has not listed by then is not expected to appear.
  */
 #define SOON_NS     (50 * TD_NS_PER_MS)
 #define PATIENCE_NS (2 * TD_NS_PER_S)
@@ -109,8 +109,8 @@ static void observe(struct td_client *client, uint64_t used_bytes, uint64_t most
 	uint64_t charged = client->device.used - client->managed_bytes,
 		 bytes = used_bytes > charged ? used_bytes - charged : 0;
 	/*
-	 * NVML took this sample after the last one was read here, so it matches what was known
-	 * then.
+	 * NVML took this sample after the daemon had read the last one. So the sample matches the
+	 * figures that the daemon knew at that time.
 	 */
 	uint64_t imported = td_min_u64(client->seen.next_imported_bytes, client->imported_bytes);
 
@@ -175,8 +175,8 @@ void td_overhead_given_up(struct td_node *node, const struct td_client *by, uint
 }
 
 /*
- * Returns the imported bytes that two samples have not covered yet. NVML may never show them, so
- * they count for PATIENCE_NS at most.
+ * Returns the imported bytes that no two samples of NVML have shown yet. They may never appear
+ * there, so they count for at most PATIENCE_NS.
  */
 static uint64_t unseen_bytes(const struct td_client *client, uint64_t now_ns)
 {

@@ -32,9 +32,9 @@ void td_overhead_seen(struct td_node *node, const struct td_nvml_gpu *gpus,
 uint64_t td_overhead_step(struct td_node *node, uint64_t now_ns);
 
 /*
- * The client `by` has freed `bytes` of memory that other processes of its user may have open. They
- * may be the only ones that have it now. So that many bytes of their imported memory count as if
- * they had just been imported.
+ * The client `by` has freed `bytes` of memory that other processes of its user may have open. From
+ * now on those processes may be the only owners. So that many bytes of their imported memory count
+ * as if they had just been imported.
  */
 void td_overhead_given_up(struct td_node *node, const struct td_client *by, uint64_t bytes);
 

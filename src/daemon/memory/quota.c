@@ -277,8 +277,8 @@ uint64_t td_quota_plan(const struct td_client *client, uint64_t planned_bytes)
 }
 
 /*
- * Returns the most that the client may be told in all. After the limit was lowered, this may be
- * less than what it has.
+ * Returns the highest limit, of the device and the host together, that the client may be told. If
+ * the limit was lowered, this may be less than what the client has.
  */
 static uint64_t total_most(const struct td_client *client)
 {

@@ -70,8 +70,9 @@ uint64_t td_quota_limit(const struct td_client *client);
 uint64_t td_quota_plan(const struct td_client *client, uint64_t planned_bytes);
 
 enum td_quota_verdict {
-	TD_QUOTA_FITS,    /* within the job's limit and the GPU's size */
-	TD_QUOTA_WAIT,    /* others must first report, or give up what they hold in advance */
+	TD_QUOTA_FITS, /* within the job's limit and the GPU's size */
+	/* Other clients must first report, or give up memory that they hold in advance. */
+	TD_QUOTA_WAIT,
 	TD_QUOTA_REFUSED, /* it would exceed the limit, or the GPU */
 };
 /* Judges the allocation that the client waits for. */

@@ -116,8 +116,8 @@ static void take_up_to(struct td_client *client, uint64_t bytes)
 }
 
 /*
- * Returns whether others have so much memory that cannot leave on one of the job's GPUs that not
- * all of the job's memory has room.
+ * Returns whether the job is kept out of one of its GPUs: the immovable memory of other programs
+ * there leaves too little room for the job's memory.
  */
 static bool is_kept_out(const struct td_node *node, const struct td_job *job)
 {
@@ -340,7 +340,9 @@ enum td_soft_place td_soft_place(const struct td_node *node, const struct td_cli
 				    ? gpu->stranded_bytes - job->on[client->gpu].stranded_bytes
 				    : 0;
 
-	/* The driver makes room for the memory that it pages, or reports that it cannot. */
+	/*
+	 * For memory that the driver pages, the driver makes the room itself, or reports an error.
+	 */
 	if (pages_itself(client) && client->asked != TD_ASKED_STAYS)
 		return TD_SOFT_HAS_PLACE;
 	if (is_deadlocked(node, client))
@@ -401,9 +403,9 @@ static bool was_in_vain(const struct td_client *client)
 }
 
 /*
- * Returns whether the program has made two steps since it heard of its limit. Steps are counted,
- * since on a busy machine time tells little. Steps are not reported one by one, so the first count
- * after it heard is the base.
+ * Returns whether the program has made two steps since it heard of its limit. Steps are a better
+ * measure than time on a busy machine. They are not reported one by one, so the first count that
+ * arrives afterwards is the base.
  */
 static bool had_its_steps(struct td_client *client)
 {

@@ -48,8 +48,8 @@ uint64_t td_soft_bytes(
 	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu);
 
 /*
- * Returns the most bytes that the job can have on that GPU. Once it is let in, that is the capacity
- * less the others' memory that cannot leave.
+ * Returns the most bytes that the job can have on that GPU. For a job that may run, that is the
+ * capacity less the immovable memory of the others.
  */
 uint64_t td_soft_there(
 	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu);
@@ -92,5 +92,5 @@ void td_soft_plan(const struct td_node *node, struct td_client *client);
  */
 uint64_t td_soft_step(struct td_node *node, uint64_t now_ns);
 
-/* Notes that the client's memory is where it should be. */
+/* Records that as much of the client's memory is on the device as its limit allows. */
 void td_soft_settled(struct td_client *client, uint64_t now_ns);

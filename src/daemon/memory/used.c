@@ -68,7 +68,10 @@ void td_used_report(struct td_node *node, struct td_client *client, const struct
 	if (client->promised_bytes && (int32_t)(msg->acked_seq - client->promised_seq) >= 0)
 		client->promised_bytes = 0;
 	count(client);
-	/* The driver has its memory: what it says is what it had, and will have again. */
+	/*
+	 * A checkpoint of the driver has the program's memory on the host. The figure is what it
+	 * had on the device before, and what it will have again.
+	 */
 	if (client->process->parking.is_saved)
 		client->saved.used = td_used_bounded(msg->device_bytes);
 	td_holding_used(&client->device,

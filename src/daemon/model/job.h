@@ -70,7 +70,10 @@ struct td_job {
 	uint32_t group, processes;
 	uint32_t supervised; /* TD_SUPERVISOR_*: what its supervisor can do (supervisors.c) */
 	uint32_t restarts;   /* how often its supervisor has started its command again */
-	/* the instance that answers requests, by its supervisor; 0: it has no instances */
+	/*
+	 * the instance that answers requests, as the job's supervisor says; 0: the job has no
+	 * instances
+	 */
 	uint32_t instance;
 	struct td_identity who;
 	char name[64]; /* the job's id; empty: a job of a single process */
@@ -79,15 +82,18 @@ struct td_job {
 	 * upgrade keep their order across daemons.
 	 */
 	uint64_t arrived_ns;
-	bool came_back; /* it came from an earlier daemon, which decided on its class */
+	bool came_back; /* an earlier daemon had this job and decided on its class */
 	struct td_job_settings settings;
 	uint32_t placed_count;
-	/* The exchange that brought it there, if it was one (node/pairing.h), and when. */
+	/*
+	 * The exchange of jobs between GPUs (node/pairing.h) that brought the job to its GPU, if
+	 * one did, and when.
+	 */
 	struct td_bound exchanged;
 	uint64_t exchanged_ns;
-	bool changed;   /* its settings changed, so its processes must be told */
+	bool changed;   /* the settings changed, and the job's processes have not been told yet */
 	bool held_back; /* paused by the policy: no plan opens its gate */
-	bool leaves;    /* it is to end, and its gate is closed for that (endings.c) */
+	bool leaves; /* the job was ordered to end, and its gate is closed for that (endings.c) */
 	/*
 	 * The parts of GPUs that are charged to its user's quota. 0: the job is not protected, or
 	 * not admitted yet (tenant.h).

@@ -173,17 +173,17 @@ struct td_gpu {
 	 */
 	uint64_t reserve_bytes;
 	uint64_t shortage_bytes, shortage_until_ns, shortage_lasts_ns; /* capacity.c */
-	/* a shortage was reported since the last step */
-	bool shortage_heard;
+	bool shortage_heard; /* a shortage was reported since the last step */
 	/*
-	 * Sums over its clients, which quota.c gathers in each step: those that wait for a verdict,
-	 * those that are aside, and memory that cannot leave the device (fixed.h).
+	 * Sums over the clients of this GPU, which quota.c gathers in each step: the number of
+	 * clients that wait for a verdict on an allocation, the number that plans leave out because
+	 * their program moves, and the memory that cannot leave the device (fixed.h).
 	 */
 	uint32_t needs, aside;
 	uint64_t fixed_bytes;
-	/* The memory of its clients that cannot leave it; quota.c gathers it in each step. */
+	/* Memory of this GPU's clients that cannot leave it; quota.c gathers it in each step. */
 	uint64_t stays_bytes;
-	uint64_t stranded_bytes; /* the part that only a lack of host memory keeps there */
+	uint64_t stranded_bytes; /* the part that could leave if the host had more memory */
 	uint64_t handover_ns;    /* the smoothed duration of a hand-over; 0: unknown */
 	uint64_t handovers;
 	/* when the last holder was drained; 0: its hand-over is measured already */
@@ -195,7 +195,7 @@ struct td_gpu {
 	enum td_host_memory host_memory;
 	bool shut; /* another daemon has the GPU; checked at shut_ns (0: never) */
 	uint64_t shut_ns;
-	/* The sum of its clients' shares of its time by their meters (metering.c). */
+	/* The sum of the shares of this GPU's time that its clients' meters show (metering.c). */
 	uint64_t metered_ppm;
 };
 
@@ -203,22 +203,23 @@ struct td_client {
 	struct td_list of_node, of_process;
 	struct td_process *process;
 	uint32_t id, gpu, slot;
-	/* the share of the SMs that it was started with, as it reports; 0: none */
+	/* the share of the SMs with which the program was started, as it reports; 0: no share */
 	uint32_t sm_share_ppm;
-	uint64_t total_bytes; /* the size of its GPU, as it reports */
+	uint64_t total_bytes; /* the size of the GPU's memory, as the program reports it */
 	/*
-	 * The bounds from its GRANTs and the bytes that it uses: `device` on the device; `total` in
-	 * all, with the memory on the host and that which the driver pages.
+	 * How much memory the client may use by its GRANTs, and how much it uses. `device`: on the
+	 * device. `total`: on the device and on the host together, with the memory that the driver
+	 * pages.
 	 */
 	struct td_holding device, total;
-	uint64_t demanded_bytes; /* all its memory, without that which the driver pages */
+	uint64_t demanded_bytes; /* all memory of the client, except memory that the driver pages */
 	uint64_t host_bytes, peak_bytes, in_bytes, out_bytes, swap_ns;
 	uint64_t fixed_bytes;    /* the part of the resident memory that cannot leave the device */
 	uint64_t stranded_bytes; /* the part of fixed_bytes that only a lack of host memory keeps */
 	uint64_t cached_bytes; /* the part of the memory that its allocator only keeps for reuse */
 	/*
-	 * The most and the least memory in use within its last step. by_allocator: the program's
-	 * allocator reported them; otherwise they are of demanded_bytes.
+	 * The most and the least memory in use within the program's last step. by_allocator: the
+	 * program's allocator reported these figures; otherwise they are of demanded_bytes.
 	 */
 	uint64_t step_peak_bytes, step_least_bytes;
 	bool by_allocator;
@@ -227,7 +228,7 @@ struct td_client {
 	 * nothing to this daemon yet.
 	 */
 	uint64_t shrunk_bytes;
-	uint64_t spilled_bytes; /* the part on the host that the device can reach */
+	uint64_t spilled_bytes; /* memory on the host that the device can use there */
 	/*
 	 * Memory that the driver pages. It is not in demanded_bytes and takes nobody's place on the
 	 * device, but counts in the job's limit.
@@ -238,13 +239,16 @@ struct td_client {
 	uint64_t overhead_bytes, attached_ns;
 	bool overhead_known;
 	/*
-	 * imported_bytes: memory of others that it has opened, as it reports. imported_ns: when
-	 * that rose last. overhead_imported_bytes: the part that overhead_bytes may contain.
+	 * imported_bytes: memory of other processes that this client has opened, as it reports.
+	 * imported_ns: when that figure rose last. overhead_imported_bytes: how much of it
+	 * overhead_bytes may contain.
 	 */
 	uint64_t imported_bytes, imported_ns, overhead_imported_bytes;
-	/* Memory that it freed and that others may still have open, as it reports. */
+	/*
+	 * Memory that the client has freed and other processes may still have open, as it reports.
+	 */
 	uint64_t given_up_bytes;
-	bool has_news; /* some of the imported memory may have become its own since the last step */
+	bool has_news; /* some imported memory may count as this client's own since the last step */
 	/*
 	 * The part of the imported memory whose owner is not known in this step: it counts in the
 	 * job's hard limit until it is.
@@ -255,24 +259,22 @@ struct td_client {
 		bool valid;
 		uint64_t charged_bytes, overhead_bytes, imported_bytes, next_imported_bytes;
 	} seen;
-	struct td_activity activity; /* its use of the GPU, measured by its meter */
-	bool mps;                    /* it shares the GPU by MPS, as it reports */
-	/* what is known of it in advance, shown to policies (show.c) */
-	struct td_profile profile;
+	struct td_activity activity; /* its use of the GPU, as its meter measures it */
+	bool mps;                    /* the client shares the GPU by MPS, as it reports */
+	struct td_profile profile; /* what is known of it in advance, shown to policies (show.c) */
 	/* its program's dry run on this kind of GPU, as of the file td_profiles.speeds_read */
 	const struct td_muxflow_profile *alone;
 	uint32_t alone_of;
-	/* all its memory is on the device, as it reports for this GRANT */
-	bool ready;
-	/* its gate opened with all memory on the device, and none has left since */
+	bool ready; /* the client has answered this GRANT: all of its memory is on the device */
+	/* all of its memory was on the device when its gate opened, and none has left since */
 	bool was_there;
 	/* The last GRANT that took memory away. */
 	uint32_t lowered_seq;
 	uint64_t lowered_bytes;
-	/* since when its GRANT is not acknowledged; 0: it is acknowledged (stopped.c) */
+	/* since when the client owes an acknowledgement of a GRANT; 0: it owes none (stopped.c) */
 	uint64_t owes_ns;
 	uint32_t owes_since_seq; /* the last acknowledged GRANT when that began */
-	/* its page has a ceiling until it has reported for this GRANT (stopped.h) */
+	/* its page has a ceiling until the client has acknowledged this GRANT (stopped.h) */
 	bool has_ceiling;
 	/* The CUresult of a context that failed for good; 0: none. Plans leave the client out. */
 	uint32_t failed;
@@ -283,11 +285,11 @@ struct td_client {
 	bool aside;
 	bool needs; /* an allocation waits for a verdict */
 	enum td_asked asked;
-	bool need_refuses; /* it prefers an error to waiting until others' memory can move */
+	bool need_refuses; /* an allocation fails where it would wait for others' memory */
 	/* need_seq: GRANTs up to this number were sent before the ASK */
 	uint32_t need_ticket, need_seq;
 	uint64_t need_bytes, need_since_ns;
-	/* since when it waits for stranded memory (need.c); 0: it does not */
+	/* since when an allocation waits for stranded_bytes to leave; 0: none does (need.c) */
 	uint64_t stranded_since_ns;
 	/*
 	 * reported_*: the client's own figures. promised_bytes: what a verdict granted beyond them,
@@ -297,22 +299,24 @@ struct td_client {
 	uint64_t reported_bytes, reported_paged_bytes, reported_host_bytes, promised_bytes;
 	bool promised_paged;
 	uint32_t promised_seq;
-	uint64_t others_bytes; /* the bytes of the others of its job that were shown to it last */
+	uint64_t others_bytes; /* memory of the job's other processes, as told last */
 	/* The fields from here to `settled` belong to soft.c. */
-	bool spills;            /* it can keep a part of its memory on the host while it runs */
+	bool spills;            /* the program can run while a part of its memory is on the host */
 	enum td_gate told_gate; /* the gate in the last GRANT */
-	uint64_t soft_bytes;    /* the most bytes that it is to have on the device */
-	/* When it was asked to drop its caches; 0: it was not asked. */
+	uint64_t soft_bytes;    /* the most bytes that the client should have on the device */
+	/* When the program was asked to free its allocator's cache; 0: it was not asked. */
 	uint64_t asked_ns;
-	uint64_t asked_steps; /* its count of steps when it entered asked_stage */
+	uint64_t asked_steps; /* the program's number of steps when asked_stage changed last */
 	enum { TD_ASKED, TD_ASKED_HEARD, TD_ASKED_COUNTED } asked_stage;
 	/* The state when its gate opened last, or when an exchange had ended. */
 	struct {
 		uint64_t limit_bytes, resident_bytes, spilled_bytes, too_much_bytes, at_ns;
-		uint32_t vain; /* how often in a row its gate opened and nothing had changed */
+		uint32_t vain; /* how many times in a row the gate opened and nothing had changed */
 	} settled;
 	struct td_grant grant; /* its part of the last plan */
-	/* its part of the device when the driver took it off; `device` is empty meanwhile */
+	/*
+	 * the former `device` while a checkpoint has this memory on the host and `device` is empty
+	 */
 	struct td_holding saved;
 };
 
@@ -328,37 +332,37 @@ struct td_shares {
 	uint8_t unreachable; /* enum td_unreachable */
 	uint32_t denied[TD_DENIED_N];
 	uint8_t last;  /* the last enum td_denied, if there was one */
-	bool was_told; /* an event has reported that it has handles */
+	bool was_told; /* an event has already reported that the process has such handles */
 	bool was_unreachable;
 };
 
 /* The part of the host's memory that one process may pin (host.c). */
 struct td_host_part {
-	/* its `used` is the process's own figure, cut to possible values */
+	/* holding.used is the figure that the process reports, cut to possible values */
 	struct td_holding holding;
 	uint64_t wanted_bytes, used_bytes; /* as the process reports */
-	uint64_t asked_ns;                 /* since when its ASK waits; 0: it has none */
-	uint64_t bound_ns;                 /* when it got a bound after a time without one */
+	uint64_t asked_ns; /* since when its ASK for host memory waits; 0: it waits for none */
+	uint64_t bound_ns; /* when the process was given a bound after a time without a bound */
 	uint32_t ticket, bound_seq;
-	uint8_t speaks; /* it has sent a message about host memory */
-	uint8_t lacks;  /* the others were told that this one lacks some */
+	uint8_t speaks; /* the process has sent a message about host memory */
+	uint8_t lacks;  /* the other processes were told that this one lacks host memory */
 };
 
 /* The observation of one process by stopped.c. All zero: it was never looked at. */
 struct td_stop_watch {
-	enum td_stop is;    /* the daemon treats it as stopped: its turn goes to others */
+	enum td_stop is;    /* treated as stopped: others get its turn */
 	enum td_stop found; /* the result of the last look */
-	bool heard;         /* it has sent a message since */
+	bool heard;         /* the process has sent a message since the last look */
 	uint64_t looked_ns, since_ns, cpu_ticks;
 };
 
 /* The end of a process that was told to leave (execute/endings.c). */
 struct td_leave {
-	uint64_t asked_ns; /* when it was told to leave; 0: it was not */
+	uint64_t asked_ns; /* when the process was told to leave; 0: it was not told */
 	bool answered;
-	uint8_t how; /* enum td_leaving, once it has answered */
+	uint8_t how; /* enum td_leaving; valid once the process has answered */
 	bool signalled, killed;
-	bool let_go; /* its MPS server was told to drop it */
+	bool let_go; /* the MPS server was told to drop this client */
 };
 
 /*
@@ -377,15 +381,15 @@ struct td_moving {
 /* The driver's checkpoint of a process (execute/parking.h). */
 struct td_parking {
 	uint64_t number; /* the number of the act; 0: none is under way */
-	bool closes;     /* its gate is closed for that */
-	bool looks;      /* it was asked what speaks against it, and has not answered */
-	bool is_saved;   /* its memory is on the host, and its GPUs are free */
+	bool closes;     /* the gate is closed for the checkpoint */
+	bool looks; /* the process was asked what prevents a checkpoint and has not answered yet */
+	bool is_saved; /* its memory is on the host, and it occupies none of its GPUs */
 };
 
 /* The last finished move of a process to another GPU. */
 struct td_moved {
 	uint64_t at_ns, pause_ns, bytes;
-	uint32_t from; /* the number of the GPU that it left */
+	uint32_t from; /* the number of the GPU that the process moved away from */
 	enum td_move_reason why;
 };
 
@@ -409,10 +413,10 @@ struct td_process {
 	char stays_for[64]; /* the library that is the reason, as the program reports */
 	enum td_phase phase;
 	uint64_t phase_since_ns;
-	unsigned complaints; /* how many REJECTED messages it has sent */
+	unsigned complaints; /* the number of REJECTED messages that the process has sent */
 	struct td_stop_watch stop;
 	bool wants, foreign; /* foreign: it runs as without tandem (foreign.c) */
-	/* its gate is closed to move its own memory, not for another process */
+	/* the gate is closed to move this process's memory, not for another one's turn */
 	bool exchanges;
 	/*
 	 * The CUresult of a context that failed for good; 0: none. No context of the process can
@@ -420,7 +424,7 @@ struct td_process {
 	 */
 	uint32_t failed;
 	uint8_t foreign_gpu[16]; /* the UUID of the GPU that another daemon has */
-	bool stays_foreign;      /* it stays foreign for good, since no plan can apply to it */
+	bool stays_foreign;      /* foreign until its end, because no plan can apply to it */
 	/*
 	 * Why it runs as without tandem, if another daemon is not the reason. Empty: it does not.
 	 */
@@ -430,15 +434,15 @@ struct td_process {
 	uint64_t wants_since_ns, idle_since_ns, closed_ns; /* closed_ns: when it was drained last */
 	uint32_t word;                                     /* the gate word as written last */
 	struct td_pacing pacing;
-	/* alone.c: it takes part in moments alone, one program at a time */
+	/* alone.c: the process takes part in moments in which one program has the GPU alone */
 	bool shares_moments;
 	uint32_t hold, alone; /* alone.c: see gate_page.h */
-	/* the number of changes of the word so far, which is in its upper bits */
+	/* how often the gate word was changed; the word carries this number in its upper bits */
 	uint32_t word_count;
-	/* retry_ns: its gate is not closed before this time, since it was stuck */
+	/* retry_ns: the gate is not closed before this time, because its last drain got stuck */
 	uint64_t drain_deadline_ns, retry_ns;
 	uint32_t drain_overruns;
-	/* The process writes this page, so its figures are not trusted. NULL: there is none. */
+	/* The process writes this page, so its figures are not trusted. NULL: there is no page. */
 	const struct td_meter_page *meter;
 	struct td_steps_told steps;
 	/*
@@ -446,7 +450,7 @@ struct td_process {
 	 * a service.
 	 */
 	const struct td_service_page *service_page;
-	/* its figures as a service; NULL: it has not said that it is one */
+	/* its requests and latencies as a service; NULL: it has not declared itself a service */
 	struct td_service *service;
 	struct td_shares shares;
 	struct td_host_part host;
@@ -454,7 +458,7 @@ struct td_process {
 	uint32_t instance; /* TANDEM_INSTANCE of a supervised program; 0: none */
 	struct td_moving moving;
 	struct td_parking parking;
-	uint64_t unmovable;    /* TD_UNMOVABLE bits: why it cannot move, as it reports */
+	uint64_t unmovable;    /* TD_UNMOVABLE bits: why the process cannot move, as it reports */
 	uint64_t unsharable;   /* the same: why its share of the SMs cannot change */
 	bool told_movable;     /* it has sent MOVABLE */
 	uint64_t moves;        /* the number of finished moves */
@@ -462,7 +466,7 @@ struct td_process {
 	uint64_t reshares;     /* how often its share of the SMs has changed (execute/reshare.h) */
 	uint64_t reshared_ns, reshare_pause_ns; /* of the last time */
 	struct td_leave leave;
-	bool has_left; /* it has sent LEFT, so its death cannot harm MPS any more */
+	bool has_left; /* the process has sent LEFT, so its death cannot harm others on MPS */
 	enum td_cpus_state cpus;
 	char *came_from; /* the control group before TD_CPUS_BESTEFFORT; NULL: unknown */
 	uint64_t started_ns, held_ns, waited_ns, launches, handovers;
@@ -509,19 +513,17 @@ struct td_node {
 	uint32_t listed_count;
 	struct td_list processes, clients, jobs; /* each list is in order of arrival */
 	struct td_list supervisors;              /* in order of arrival (supervisors.h) */
-	/* the id of the process that stopped.c looked at last */
-	uint32_t last_looked;
+	uint32_t last_looked;       /* the id of the process that stopped.c looked at last */
 	uint64_t answers_looked_ns; /* when stopped.c looked last for missing acknowledgements */
 	struct td_list tenants;
 	uint32_t tenant_count;
 	struct td_list acts; /* in order of their numbers (execute/actions.h) */
 	struct td_had had;
-	uint64_t last_act; /* the highest number so far; not below that of any order */
+	uint64_t last_act;                   /* the highest number of an action or order so far */
 	const struct td_policy *acts_policy; /* the policy that ordered the pauses */
 	/* the actions of the plan that is being carried out */
 	struct td_action actions[TD_ACTION_MAX];
-	/* the number of the last moment alone, on any GPU */
-	uint32_t last_moment;
+	uint32_t last_moment; /* the number of the last moment alone, on any GPU */
 	struct td_profiles profiles;
 	uint64_t event_ns; /* the time of the events of profiles.c */
 	/*
@@ -529,7 +531,7 @@ struct td_node {
 	 * first.
 	 */
 	uint64_t settle_ns;
-	/* The policy, with what it reads and writes. */
+	/* The policy, its memory between two steps, and the tables that it reads and writes. */
 	void *policy_state;
 	const struct td_policy *policy; /* the policy that policy_state belongs to */
 	struct td_gpu_view gpu_views[TD_GPU_MAX];

@@ -20,7 +20,7 @@ struct td_node;
 struct td_bound {
 	bool is_set;
 	uint8_t gpu[16];
-	uint32_t from;             /* the number of the GPU that it leaves */
+	uint32_t from;             /* the number of the GPU that the job leaves */
 	uint32_t from_ppm, to_ppm; /* predicted speeds, of that alone; from_ppm 0: it waited */
 };
 

@@ -25,8 +25,9 @@ struct td_usage {
 struct td_tenant {
 	struct td_list of_node;
 	struct td_identity who;
-	uint32_t jobs;    /* the number of his jobs on the node */
-	uint64_t left_ns; /* since when he has none; 0: he has one, or that was not noticed yet */
+	uint32_t jobs; /* the number of his jobs on the node */
+	/* Since when the user has no client; 0: he has one, or this was not noticed yet. */
+	uint64_t left_ns;
 	struct td_usage used; /* the sum over his admitted jobs */
 	/* Used by tenant.c within one pass over the jobs. */
 	struct td_usage after;

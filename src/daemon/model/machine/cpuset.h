@@ -24,7 +24,8 @@ bool td_cpuset_parse(const char *cpus);
 
 struct td_cpuset {
 	char own[TD_CPUSET_PATH]; /* the group's directory; "": it is not divided */
-	char why[256];            /* why it is not divided; "": it is, or nobody asked for it */
+	/* Why the CPUs are not divided; "": they are divided, or nobody asked for it. */
+	char why[256];
 };
 
 /*

@@ -16,10 +16,7 @@
 
 /* Rates are means over at least this long (DCUDA III-C). */
 #define TD_ACTIVITY_WINDOW_NS 100000000ull
-/*
- * need_ppm, the SMs that a program uses while it runs, is a mean over about this much of its own
- * GPU time.
- */
+/* need_ppm is a mean over about this much of the program's own GPU time. */
 #define TD_ACTIVITY_NEED_NS 200000000ull
 /* A program's core demand is cut to this many millionths of a GPU (16 GPUs). */
 #define TD_ACTIVITY_CORES_MAX_PPM 16000000u
@@ -37,7 +34,8 @@ struct td_activity {
 	/* a whole window was measured, so the rates below are valid */
 	bool known;
 	uint32_t used_ppm, active_ppm, core_ppm;
-	uint32_t need_ppm; /* the SMs that are active while it runs; 0: it has not run */
+	/* The share of the SMs that are active while the program runs; 0: it has not run yet. */
+	uint32_t need_ppm;
 	/* Totals that never fall, whatever the program writes. */
 	uint64_t used_ns, active_ns, core_ns;
 };

@@ -33,7 +33,10 @@ void td_hang_died(struct td_hang *hang, uint64_t now_ns)
 
 void td_hang_server(struct td_hang *hang, int server)
 {
-	/* The server may have had clients before it was found, so their counters are kept. */
+	/*
+	 * The MPS server may have had clients before the daemon found it, so their counters are
+	 * kept.
+	 */
 	if (!hang->server)
 		hang->server = server;
 	if (server == hang->server)

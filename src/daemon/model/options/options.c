@@ -60,8 +60,8 @@ static uint32_t lacks(const struct td_options *options, const struct td_policy *
 }
 
 /*
- * Sets the error for an unknown policy. It names the policies that this node can run; what another
- * one lacks is told when it is asked for.
+ * Sets the error for an unknown policy. It lists the policies that this node can run. A policy that
+ * exists but cannot run here has an error of its own, which says what is missing.
  */
 static int fail_policy(const struct td_options *options, const char *value, struct td_err *err)
 {

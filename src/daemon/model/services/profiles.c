@@ -27,7 +27,7 @@ static void free_entry(struct td_profile_entry *entry)
 	free(entry);
 }
 
-/* Removes the entry from the list. Services that use it keep it until they drop it. */
+/* Removes the entry from the list. Services that use the entry keep it until they drop it. */
 static void remove_entry(struct td_profiles *profiles, struct td_profile_entry *entry)
 {
 	td_list_remove(&entry->of_profiles);

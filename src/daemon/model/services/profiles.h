@@ -56,7 +56,10 @@ void td_profiles_init(
 	struct td_profiles *profiles, void (*report)(void *arg, const char *sentence), void *arg);
 void td_profiles_deinit(struct td_profiles *profiles);
 
-/* Reads the directory if it differs from the present one. "none" means that there is none. */
+/*
+ * Reads the profiles of a directory, unless it is the directory in use already. "none" means that
+ * profiles are not used.
+ */
 void td_profiles_open(struct td_profiles *profiles, const char *directory);
 
 /* Reads the file of speeds if it has changed. Pointers into the earlier one become invalid. */

@@ -32,8 +32,8 @@ struct td_service {
 	const struct td_service_page *page;
 	struct td_profile_entry *profile; /* the profile in use; NULL: none */
 	/*
-	 * The counts of the instances that this one has followed. They are added to those of the
-	 * page. All of their requests count as answered.
+	 * The requests that earlier instances of this service have counted. They are added to the
+	 * counts of the page, and all of these requests count as answered.
 	 */
 	struct td_service_look before;
 	/* a ring; `next` is the index of the oldest */
