@@ -17,8 +17,8 @@
 #define BINS          64
 #define BUCKETS       4096
 /*
- * The number of other streams that a block remembers. If more of them use it, freeing it waits for
- * all streams.
+ * A freed block remembers this many streams, besides its own, that used it. If more streams used
+ * it, freeing it waits for all streams.
  */
 #define USERS 4
 

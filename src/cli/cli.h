@@ -44,8 +44,8 @@ int td_cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
  */
 int td_cli_connect(const char *path);
 /*
- * Checks that the other end is a daemon. Returns 0 if it answers; TD_EXIT_USAGE after printing its
- * error; or -errno.
+ * Checks that a daemon answers on this socket. Returns 0 if one does; TD_EXIT_USAGE after printing
+ * the error that it sent; or -errno.
  */
 int td_cli_probe(int fd);
 /*
@@ -68,8 +68,8 @@ int td_cli_say_no_daemon(const char *path, int fd, int r);
 int td_cli_ask(
 	const struct td_msg *request, void (*row)(const struct td_msg *msg, void *arg), void *arg);
 /*
- * Sends a request that ends the daemon. Returns when it has ended and its locks and socket are
- * released, so that another can be started at once.
+ * Sends a request that ends the daemon. Returns when the daemon has ended and released its locks
+ * and its socket, so that another one can start at once.
  */
 int td_cli_ask_to_end(const struct td_msg *request);
 /*
@@ -120,8 +120,8 @@ bool td_cli_check_variables(
 int td_cli_socket(char *ret, size_t len);
 
 /*
- * Makes sure that a daemon answers, starting one for this user if there is none. Returns 0;
- * TD_CLI_NO_DAEMON if one is there and does not answer; or an exit status.
+ * Makes sure that a daemon answers; starts one for this user if none runs. Returns 0;
+ * TD_CLI_NO_DAEMON if a daemon runs and does not answer; or an exit status.
  */
 int td_cli_ensure_daemon(void);
 

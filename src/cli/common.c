@@ -15,8 +15,8 @@
 /* How often a request is sent again if the daemon ends meanwhile. */
 #define ASK_TIMES 5
 /*
- * The daemon is one loop that never blocks. If it takes this long to answer, it is stopped or gets
- * no CPU time.
+ * The daemon never blocks, so it answers at once. If it has not answered after this time, it is
+ * stopped or gets no CPU time.
  */
 #define ANSWER_NS (2 * TD_NS_PER_S)
 /*

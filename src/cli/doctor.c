@@ -154,8 +154,8 @@ static void say_foreign(void *arg, const char *text)
 }
 
 /*
- * Reports GPUs that other daemons share. Programs of this daemon are refused on those, and run
- * there without tandem.
+ * Reports GPUs that another daemon shares out. This daemon's programs are not shared there: they
+ * run as without tandem.
  */
 static void check_locks(struct report *report)
 {
@@ -220,8 +220,8 @@ static void say_mps(void *arg, bool ok, const char *text)
 }
 
 /*
- * Reports an invalid variable. `tandem run` refuses it. A program that loads libtandem.so in
- * another way ignores it.
+ * Reports an environment variable of tandem with an invalid value. `tandem run` refuses to start
+ * then. A program that loads libtandem.so by other means ignores the variable.
  */
 static bool say_variable(void *arg, const char *name, const struct td_err *err)
 {

@@ -191,7 +191,10 @@ void td_cli_set_mps(void)
 	if (getenv(PIPE) || !has_daemon() || !is_wanted() || !list_started(&gpus) || !gpus.count)
 		return;
 	i = find_only(&gpus);
-	/* The daemon chooses its one GPU later, and libtandem.so sets the variables then. */
+	/*
+	 * If the daemon chooses the program's one GPU later, libtandem.so sets the variables of MPS
+	 * then.
+	 */
 	if (i < 0 && is_one(getenv("TANDEM_GPU_COUNT")))
 		return;
 	if (i < 0) {

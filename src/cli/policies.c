@@ -1,4 +1,7 @@
-/* The verb policies: lists which policies this node can run, and what the others lack. */
+/*
+ * The verb policies: lists the policies that this node can run and, for each other policy, what the
+ * node lacks.
+ */
 #include <stdbool.h>
 
 #include "cli/cli.h"

@@ -167,8 +167,8 @@ int td_verb_events(int argc, char **argv)
 }
 
 /*
- * Executes a verb that is a program of its own, since it needs more than libc. `what` says how to
- * get it.
+ * Executes the separate program of a verb that needs more libraries than libc. `what` says how the
+ * user can get that program.
  */
 static int become(
 	char **argv, const char *const *candidates, const char *variable, const char *what)
@@ -212,7 +212,10 @@ int td_verb_profile(int argc, char **argv)
 		"(Fedora) and build tandem again");
 }
 
-/* The verb model. The program tandem-profile has the database, so it also shows it. */
+/*
+ * The verb model. The program tandem-profile has the database of models, so that program shows
+ * them.
+ */
 int td_verb_model(int argc, char **argv)
 {
 	static char profile[] = "profile";

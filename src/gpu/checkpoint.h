@@ -17,7 +17,8 @@
 /* The helper's task, by its first argument. */
 enum td_checkpoint {
 	TD_CHECKPOINT_SAVE, /* lock and checkpoint */
-	TD_CHECKPOINT_BACK, /* restore where it was, and unlock; what is only locked is unlocked */
+	/* Undo: restore the process where it was and unlock it; if it is only locked, unlock it. */
+	TD_CHECKPOINT_BACK,
 	TD_CHECKPOINT_MOVE, /* save, restore on other GPUs, and unlock */
 	TD_CHECKPOINT_N,
 };
@@ -33,11 +34,16 @@ enum td_checkpoint_end {
 	TD_CHECKPOINT_NO_REMAP,  /* the driver has them, but not to other GPUs */
 	TD_CHECKPOINT_NO_LOCK,   /* its work did not end in time, or the driver refused */
 	TD_CHECKPOINT_REFUSED,   /* the driver would not checkpoint it */
-	TD_CHECKPOINT_NO_ROOM,   /* BACK: still checkpointed. MOVE: it is back where it was */
+	/*
+	 * No GPU has room for it. After BACK the process is still checkpointed; after MOVE it runs
+	 * where it was.
+	 */
+	TD_CHECKPOINT_NO_ROOM,
 	TD_CHECKPOINT_NOT_BACK,  /* it could not be restored, and is still checkpointed */
 	TD_CHECKPOINT_NOT_SAVED, /* BACK: it is not checkpointed */
 	TD_CHECKPOINT_BUSY,      /* no exit status: too many helpers are at work */
-	TD_CHECKPOINT_NOT_MOVED, /* MOVE: refused there; it is back where it was */
+	/* The driver refused the other GPU at MOVE; the process runs where it was. */
+	TD_CHECKPOINT_NOT_MOVED,
 	TD_CHECKPOINT_END_N,
 };
 

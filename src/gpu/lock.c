@@ -135,8 +135,8 @@ static int write_owner(int fd, const char *socket)
 }
 
 /*
- * Locks the file and checks that it still has its name. Returns 0; TD_GPU_LOCK_FREE: it was
- * replaced meanwhile, so open it again; or -errno.
+ * Locks the file, and checks that the path still names this file. Returns 0; TD_GPU_LOCK_FREE if
+ * another file has replaced it, so that the caller opens it again; or -errno.
  */
 static int settle(int fd, struct td_gpu_owner *ret_owner)
 {
@@ -180,8 +180,8 @@ void td_gpu_lock_release(int directory, const uint8_t *uuid, int fd)
 	char name[TD_UUID_TEXT];
 
 	/*
-	 * The file is removed while it is locked. A process that opens it now finds after locking
-	 * that it is gone.
+	 * The file is removed while this daemon holds its lock. A daemon that opens the file at
+	 * this moment notices, after it got the lock, that the name is gone.
 	 */
 	(void)unlinkat(directory, td_uuid_format(name, uuid), 0);
 	close(fd);

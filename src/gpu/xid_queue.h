@@ -31,7 +31,7 @@ struct td_xid_error {
 
 /* Zeroed, it has seen nothing. */
 struct td_xid_queue {
-	/* The first one is shown. It stays when nothing comes after it. */
+	/* The first error is the one that is shown. It stays if no other error follows. */
 	struct td_xid_error errors[TD_XID_QUEUE_MAX];
 	uint32_t count;
 	uint64_t shown_ns; /* since when the first one is shown */

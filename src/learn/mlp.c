@@ -222,7 +222,7 @@ int td_learn_mlp(const struct td_dataset *data, const struct td_learn_options *o
 	return 0;
 }
 
-/* Copies the model, so that a failure leaves the old one as it was. */
+/* Copies the model, so that the old model is intact if training fails. */
 static int copy(const struct td_model *model, struct td_model *ret_copy)
 {
 	size_t numbers = 2 * (size_t)model->predictor.inputs + model->predictor.coefficient_count;

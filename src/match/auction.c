@@ -12,7 +12,8 @@
 #define SEARCH_FIRST   4    /* columns that unsuccessful searches may reach at first, per column */
 #define SEARCH_TAIL    256u /* searches begin when one unit in so many still waits */
 #define SEARCH_EARNED  4    /* columns that a search may reach for each bid made */
-#define FREE_FEW       128u /* up to this many free columns are looked at one by one */
+/* So many free columns are compared one by one; if more are free, none is. */
+#define FREE_FEW 128u
 
 static uint64_t total(const uint32_t *counts, uint32_t n)
 {

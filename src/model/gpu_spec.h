@@ -43,7 +43,7 @@ struct td_gpu_spec {
 	uint32_t pageable_bytes_per_us;
 
 	uint32_t page_bytes; /* unit of residency of managed memory */
-	/* Pages that one fault brings in if all of them are missing. */
+	/* The number of pages that one page fault brings in, if all of them are missing. */
 	uint32_t fault_group_pages;
 	uint32_t fault_bytes_per_us;    /* rate of migration by faults */
 	uint32_t prefetch_bytes_per_us; /* rate of migration by prefetch */

@@ -34,7 +34,7 @@ struct td_gpu_spec;
 #define TD_SPATIAL_MAX 256u
 
 struct td_spatial_user {
-	double need;      /* share of the SMs that it can use, 0 to 1; 0: it uses none */
+	double need;      /* the share of the SMs that the kernel can use, 0 to 1 */
 	double cap;       /* share of the SMs that it may use, above 0 to 1 */
 	double bandwidth; /* part of the memory bandwidth that it uses alone, 0 to 1 */
 };
@@ -49,8 +49,8 @@ void td_fair_parts(const double *demands, uint32_t count, double *ret_parts);
 void td_spatial_speeds(const struct td_spatial_user *users, uint32_t count, double *ret_speeds);
 
 /*
- * Returns the speed that one more kernel would have on the SMs that the others leave, without
- * slowing any of them down.
+ * Returns the speed of one more kernel if it got only the SMs that the others leave unused, so that
+ * it slows none of them down.
  */
 double td_spatial_spare_speed(
 	const struct td_spatial_user *others, uint32_t count, const struct td_spatial_user *user);

@@ -90,7 +90,8 @@ struct td_timeline_context {
 		struct td_list ops; /* the first one is served */
 		uint64_t busy_ns, worked_until_ns;
 	} on[TD_ENGINE_N];
-	struct td_timeline_context *leader; /* leader of its group; NULL: it has turns of its own */
+	/* The leader of the context's group; NULL: the context has turns of its own. */
+	struct td_timeline_context *leader;
 	/* Members of this leader's group that have compute work. */
 	struct td_list members;
 	double cap; /* share of the SMs that a member of a group may use */

@@ -20,8 +20,8 @@ static const struct verb_option {
 #define OPTION_N (sizeof(options) / sizeof(options[0]))
 
 /*
- * Calls each() for every option of a verb: those of options.def, and those that its arguments
- * mention, such as "[--json]".
+ * Calls each() for every option of a verb. Options are in options.def, or in the verb's line of
+ * arguments, such as "[--json]".
  */
 static void each_option(const struct td_verb *verb,
 	void (*each)(void *arg, const struct verb_option *option), void *arg)

@@ -100,7 +100,10 @@ int td_child_start(struct td_child *child, char *const *argv, const struct td_st
 	*child = (struct td_child){.started_fd = -1, .ready_fd = -1, .instance = start->instance};
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -errno;
-	/* A program that cannot say that it is ready is seen by where it listens. */
+	/*
+	 * A service tells that it is ready through this pipe. Without the pipe, it counts as ready
+	 * when it listens on a socket.
+	 */
 	if (start->instance && pipe2(ready, O_CLOEXEC | O_NONBLOCK) < 0)
 		ready[0] = ready[1] = -1;
 	child->pid = fork();

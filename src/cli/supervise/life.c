@@ -60,8 +60,9 @@ static bool is_bound_reached(const struct td_life *life, uint64_t now_ns)
 }
 
 /*
- * Returns whether the program is not started again. If it could not be executed at all, its name
- * was probably wrong. If it died of SIGPIPE, it would do so again at once.
+ * Returns whether this end of the program is final, so that it is not started again. If it could
+ * not be executed at all, its name was probably wrong. If it died of SIGPIPE, it would die of it
+ * again at once.
  */
 static bool is_final(const struct td_life *life, bool unstarted)
 {

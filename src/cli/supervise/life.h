@@ -54,7 +54,8 @@ enum td_life_order {
 	TD_LIFE_ORDER_NONE,
 	TD_LIFE_ORDER_STOP,    /* end it */
 	TD_LIFE_ORDER_RESTART, /* end it and start it again */
-	TD_LIFE_ORDER_REQUEUE, /* end it and start it again once it is admitted */
+	/* End the program, and start it again once the daemon admits the job. */
+	TD_LIFE_ORDER_REQUEUE,
 	TD_LIFE_ORDER_N,
 };
 

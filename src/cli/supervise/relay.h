@@ -27,7 +27,10 @@ struct td_relay_signal {
 struct td_relay {
 	unsigned count;
 	struct td_relay_signal waiting[TD_RELAY_MAX]; /* in the order of arrival */
-	/* when the witness got it, if it has not come here yet; 0: it did not */
+	/*
+	 * when the witness received the signal, if this process has not received it yet; 0: not
+	 * received
+	 */
 	uint64_t witnessed_ns[TD_RELAY_SIGNALS];
 };
 

@@ -68,8 +68,8 @@ static void pass(const struct td_relay_signal *signal, pid_t program)
 }
 
 /*
- * Takes one signal. A program that has left the process group does not get the group's signals, so
- * it gets each at once.
+ * Handles one signal that this process received. The terminal sends signals to a whole process
+ * group. A program that has left the group does not get them, so each is passed on to it at once.
  */
 static void take(struct td_signals *signals, const struct signalfd_siginfo *info, pid_t program,
 	uint64_t now_ns)
@@ -137,7 +137,7 @@ void td_signals_take(
 
 /* -- stopping and dying -- */
 
-/* Sends the signal to this process with its default action, which takes effect at once. */
+/* Sends this process a signal with the default action, for example to end it. */
 static void strike(int number)
 {
 	const struct sigaction initial = {.sa_handler = SIG_DFL};
@@ -166,7 +166,7 @@ void td_signals_die(int number)
 {
 	const struct rlimit none = {0, 0};
 
-	/* The program has written its core file, so this process writes none. */
+	/* The program has already written a core file, so this process writes none. */
 	setrlimit(RLIMIT_CORE, &none);
 	prctl(PR_SET_DUMPABLE, 0);
 	strike(number);

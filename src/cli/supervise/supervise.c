@@ -437,7 +437,10 @@ static int until_ms(uint64_t wake_ns)
 
 static void wait_for_events(struct supervisor *s)
 {
-	/* Later nobody reads what it says, so it would be there at once, for ever. */
+	/*
+	 * The pipe is polled only while the shadow starts. Later nobody reads it, so poll() would
+	 * report it for ever.
+	 */
 	bool starts = s->shadow.state == TD_SHADOW_STARTING;
 	struct pollfd fds[] = {{s->signals.fd, POLLIN, 0}, {s->child.started_fd, POLLIN, 0},
 		{s->link.fd, POLLIN, 0}, {s->link.ask_fd, POLLIN, 0},

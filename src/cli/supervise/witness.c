@@ -95,8 +95,8 @@ static _Noreturn void serve(int fd, pid_t supervisor)
 }
 
 /*
- * Closes all other descriptors, so that the witness holds no pipe open that another process waits
- * for.
+ * Closes all other descriptors. If the witness kept a pipe open, a process that waits for the
+ * pipe's end would wait for the witness.
  */
 static void close_others(int fd)
 {

@@ -72,9 +72,8 @@ static const struct td_process *find_stopped(
 }
 
 /*
- * Returns the process that this one waits for: the first that is busy; failing that, the first
- * whose gate is not closed; failing that, a stopped one. Also counts the processes that wait before
- * this one.
+ * Returns the process that keeps this one waiting: the first that is busy; else the first whose
+ * gate is not closed; else a stopped one. Also counts the processes that wait before this one.
  */
 static const struct td_process *find_holder(
 	const struct td_node *node, const struct td_process *process, uint64_t *ret_before)

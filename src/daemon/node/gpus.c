@@ -51,7 +51,7 @@ static void lose(struct td_node *node, struct td_nvml_gpu *gpu, uint64_t now_ns)
 }
 
 /*
- * Updates one GPU of the list. Removing it first also covers two GPUs that have swapped their
+ * Updates one GPU of the list. It is removed first, because two GPUs may have swapped their
  * indices.
  */
 static void update(struct td_node *node, const struct td_nvml_gpu *gpu)

@@ -28,7 +28,8 @@ struct td_msg_attach;
 struct td_node;
 
 /*
- * The last free places of the table, this many, are for users who have fewer GPUs in it than that.
+ * The last free entries of the table, as many as this, are kept for users who have fewer GPUs in
+ * the table than that.
  */
 #define TD_GPU_PLACES_KEPT 8
 

@@ -4,7 +4,8 @@
 #include "daemon/model/node.h"
 
 /*
- * Returns whether MPS is on for a GPU. Then the SMs that one program needs decide what others get.
+ * Returns whether MPS is on for some GPU. Then the number of SMs that one program needs decides
+ * what others get.
  */
 static bool has_mps(const struct td_node *node)
 {

@@ -29,7 +29,7 @@
 #define UNKNOWN_ERROR 999
 /* One process may report at most this many invalid settings. */
 #define COMPLAINTS_MAX 16
-/* A process may have run for this long before it came to this daemon. */
+/* A process that connects is believed to have run for at most this long before. */
 #define STEP_BEFORE_MAX_NS (24 * 3600 * TD_NS_PER_S)
 
 static void report_profile(void *arg, const char *sentence)
@@ -97,7 +97,7 @@ void td_node_put(struct td_node *node, struct td_client *client, uint32_t gpu)
 {
 	uint32_t from = client->gpu;
 
-	/* It is there already, so a refusal would change nothing. */
+	/* The client is on the GPU already, so a refusal would change nothing. */
 	if (node->io.claim && !has_clients(node, gpu))
 		(void)node->io.claim(node->io.arg, node->gpus[gpu].uuid, NULL);
 	client->gpu = gpu;
@@ -391,9 +391,9 @@ static int drained(struct td_node *node, struct td_process *process,
 }
 
 /*
- * Closes the gate again under a new word. The process came with work in flight, and its gate was
- * closed before that was known. Its memory cannot move until it has drained, so it must try again
- * and cannot be let go.
+ * Closes the gate once more, with a new value of the gate word. The process connected with work in
+ * flight, which the daemon did not know when it closed the gate. Its memory cannot move until that
+ * work has ended, so it must drain again; it cannot be let go.
  */
 static void close_anew(struct td_node *node, struct td_process *process)
 {

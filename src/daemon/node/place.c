@@ -24,7 +24,10 @@ struct spot {
 	bool usable;
 };
 
-/* Returns the GPU's index among those that jobs use or have used; TD_GPU_MAX: not one of them. */
+/*
+ * Returns the index of the GPU among the GPUs that jobs use or have used; TD_GPU_MAX if no job has
+ * used it.
+ */
 static uint32_t index_of(const struct td_node *node, const uint8_t *uuid)
 {
 	for (uint32_t i = 0; i < node->gpu_count; i++)
@@ -34,8 +37,8 @@ static uint32_t index_of(const struct td_node *node, const uint8_t *uuid)
 }
 
 /*
- * Returns what is known of the GPU. One that no job has used yet is known only from NVML. If NVML
- * does not list it either, its size is 0.
+ * Returns what the daemon knows of a GPU. If no job has used it yet, that is what NVML reports. If
+ * NVML does not list it either, its size is 0.
  */
 static struct td_gpu gpu_of(const struct td_node *node, const uint8_t *uuid)
 {
@@ -58,8 +61,9 @@ static bool is_placed_on(const struct td_job *job, const uint8_t *uuid)
 }
 
 /*
- * Returns the load that the job puts on the cores of a GPU: what its clients there demand, if all
- * of them are measured (DCUDA III-C4). Otherwise each client counts as if it used all of its duty.
+ * Returns the load that a job puts on the cores of a GPU. If all of its clients there are measured,
+ * this is what they demand (DCUDA III-C4). Otherwise each client counts as if it used all of its
+ * duty.
  */
 static double core_of(
 	const struct td_node *node, const struct td_job *job, uint32_t index, uint32_t clients)
@@ -133,8 +137,8 @@ static struct spot measure_gpu(const struct td_node *node, const struct td_job *
 }
 
 /*
- * Returns the smallest need over the candidates, which counts as the newcomer's on every GPU. What
- * it needs beyond that on one GPU is added to the load there.
+ * Returns the smallest need of the newcomer over all candidate GPUs. It counts as the newcomer's
+ * need on every GPU. If it needs more on one GPU, the difference is added to that GPU's load.
  */
 static double level(struct spot *spots, double *needs, uint32_t count)
 {
@@ -195,7 +199,7 @@ static uint64_t choose(struct td_node *node, const struct td_process *process, u
 	return chosen;
 }
 
-/* Places the job where an exchange sends it. */
+/* Places a job on the GPU to which an exchange of jobs (pairing.h) sends it. */
 static void place_bound(struct td_node *node, const struct td_process *process,
 	const struct td_bound *bound, uint64_t now_ns)
 {
@@ -240,8 +244,8 @@ static void place_job(
 }
 
 /*
- * Tells a program with one GPU how to use MPS there. `tandem run` tells it to the others: it knows
- * their GPU before they start.
+ * Tells a program that runs on one GPU how to use that GPU's MPS. Programs whose GPU is known
+ * before they start get this from `tandem run`.
  */
 static void add_mps(
 	const struct td_node *node, const struct td_job *job, struct td_msg_placed *placed)

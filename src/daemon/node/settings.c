@@ -10,8 +10,8 @@
 #include "daemon/node/tenant.h"
 
 /*
- * Tells the job's processes and no others, so that one user's settings do not flood other users'
- * processes.
+ * Sends a job's settings to the job's own processes only. Otherwise one user could flood other
+ * users' processes with changes of settings.
  */
 void td_job_tell(struct td_node *node, const struct td_job *job)
 {

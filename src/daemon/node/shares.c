@@ -1,4 +1,7 @@
-/* Memory that processes share with each other, as they report it. It is only shown to users. */
+/*
+ * The memory that processes have opened of each other, as they report it. It decides nothing; users
+ * see it.
+ */
 #include "daemon/node/shares.h"
 
 #include <errno.h>

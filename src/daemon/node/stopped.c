@@ -17,7 +17,7 @@
 #define REST_NS TD_NS_PER_S
 /* A check reads a few files, so at most this many processes are checked in one step. */
 #define LOOKS_MAX 32
-/* The other processes are checked this much later. */
+/* The time between the checks of two processes. */
 #define PAUSE_NS (20 * TD_NS_PER_MS)
 
 /*
@@ -336,8 +336,8 @@ static uint64_t look_at_all(struct td_node *node, uint64_t now_ns)
 		return TD_NEVER;
 	gather(node, waiting);
 	/*
-	 * The processes are checked in turn, starting behind the one that was checked last, so that
-	 * all are reached.
+	 * The search starts behind the process that was checked last, so that every process has its
+	 * turn.
 	 */
 	wakeup = look_around(node, waiting, last, true, &looks, now_ns);
 	other = look_around(node, waiting, last, false, &looks, now_ns);

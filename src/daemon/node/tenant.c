@@ -178,8 +178,8 @@ static int refuse(const struct td_node *node, struct td_identity who, const stru
 }
 
 /*
- * Gathers, in one pass over the jobs, what each user would have after the change, and which users
- * it affects.
+ * Computes, in one pass over the jobs, what each user would have after the change of a quota, and
+ * which users the change affects.
  */
 static void gather_after(const struct td_node *node, const struct td_tenant_change *change)
 {

@@ -52,8 +52,8 @@ int td_tenant_check_new(const struct td_node *node, struct td_identity who, enum
 	const char *mem, struct td_err *err);
 
 /*
- * Returns whether the class that the job waits for would fit its user's quota if he had no other
- * job.
+ * Returns whether the user's quota has room for the class that the job waits for, if all his other
+ * jobs ended.
  */
 bool td_tenant_has_a_chance(const struct td_node *node, const struct td_job *job);
 
@@ -61,7 +61,7 @@ bool td_tenant_has_a_chance(const struct td_node *node, const struct td_job *job
 void td_tenant_changed(struct td_node *node);
 
 /*
- * Judges new jobs and jobs that came to more GPUs, and upgrades those for which there is room.
- * Returns when to call it again, or UINT64_MAX.
+ * Decides the class of new jobs, and of jobs that have come to more GPUs, by their users' quotas.
+ * Upgrades jobs for which there is room now. Returns when to call it again, or UINT64_MAX.
  */
 uint64_t td_tenant_step(struct td_node *node, uint64_t now_ns);

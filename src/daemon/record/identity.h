@@ -27,8 +27,9 @@ static inline struct td_identity td_identity_local(uid_t uid)
 }
 
 /*
- * Returns whether both count as one where something is bounded or shared out. Peers of unknown
- * spaces do if they have the same uid, so that nobody gains by being unknown.
+ * Returns whether both are treated as one user where quantities are bounded or shared out. If the
+ * user namespace of a peer is unknown, its uid alone decides, so that nobody gains by being
+ * unknown.
  */
 static inline bool td_identity_is_counted_as(struct td_identity a, struct td_identity b)
 {

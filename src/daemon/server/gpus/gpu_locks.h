@@ -1,4 +1,7 @@
-/* The GPU locks (gpu/lock.h) that this daemon holds: one for each GPU that its clients use. */
+/*
+ * The GPU locks (gpu/lock.h) that this daemon holds. It locks each GPU that one of its clients
+ * uses, so that no other daemon shares out the same GPU.
+ */
 #pragma once
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /*
- * One epoll loop: each readable descriptor calls its handler, and there is one deadline. It runs
- * until loop.stop is set.
+ * An epoll loop with one deadline. Each descriptor that becomes readable calls its handler. The
+ * loop runs until loop.stop is set.
  */
 #pragma once
 

@@ -49,7 +49,10 @@ static int open_dir(const char *path)
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	/* The owner of a directory can replace the files in it, so it must be this user. */
+	/*
+	 * Whoever owns the directory can replace the files in it. So only a directory of this user
+	 * is swept.
+	 */
 	if (fstat(fd, &st) < 0 || st.st_uid != geteuid())
 		r = -EPERM;
 	else if (fchmod(fd, geteuid() ? MODE_FOR_ONE : MODE_FOR_ALL) < 0)
@@ -117,8 +120,9 @@ static bool is_dead(int file)
 }
 
 /*
- * Checks one file. Returns whether to check it again later. A bound socket has one name: further
- * names are links that a user made, and a listener restores its own name if it is lost.
+ * Checks one file of the directory. Returns whether to check it again later. A socket has one name
+ * when it is bound: further names are links that a user made, and a daemon restores its own name if
+ * it is lost.
  */
 static bool look_at(int dir, const char *name, time_t now)
 {

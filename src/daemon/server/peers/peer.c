@@ -167,8 +167,8 @@ static void node_release(void *arg, const uint8_t *uuid)
 }
 
 /*
- * Makes a page that only the daemon can write. It is sealed after the daemon has mapped it, so that
- * the client cannot map its descriptor writable.
+ * Makes the page with the gate word, which only the daemon can write. It is sealed after the daemon
+ * has mapped it, so that the client cannot map its descriptor writable.
  */
 static int make_gate_page(struct td_peer *peer)
 {
@@ -196,8 +196,8 @@ err_close:
 }
 
 /*
- * Makes the page that the client writes. It is sealed, so that it cannot be truncated while the
- * daemon reads it. Returns the descriptor, or -errno.
+ * Makes the page with the meter, which the client writes. It is sealed, so that the client cannot
+ * truncate it while the daemon reads. Returns the descriptor, or -errno.
  */
 static int make_meter_page(struct td_peer *peer)
 {

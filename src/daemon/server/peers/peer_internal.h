@@ -27,10 +27,14 @@ struct td_peer {
 	struct td_outbox out;
 	uint64_t stuck_since_ns; /* while the outbox is not empty: when it last read something */
 	uint32_t events;         /* the events that the loop reports for it */
-	bool waits;              /* it must read its packets first, so none of its own are read */
-	bool is_answered;        /* its request is being answered at this moment */
-	bool follows;            /* a tool that wants every event */
-	uint64_t gpus_asked_ns;  /* since when the tool waits for the GPUs' state; 0: it does not */
+	/*
+	 * The peer must first read the packets that wait for it; until then nothing from it is
+	 * read.
+	 */
+	bool waits;
+	bool is_answered;       /* its request is being answered at this moment */
+	bool follows;           /* a tool that wants every event */
+	uint64_t gpus_asked_ns; /* since when the tool waits for the GPUs' state; 0: it does not */
 	/* the tool wants to know what policies lack, and not the state itself */
 	bool asks_policies;
 	/*
@@ -117,7 +121,7 @@ void td_tool_add_verdict(struct td_msg_gpu *gpu, const struct td_node *node, uin
 
 /* Handles ACT. */
 void td_tool_act(struct td_peer *peer, const struct td_msg_act *msg, uint64_t now_ns);
-/* Tells the peer that the act has changed its state, if it waits for that. */
+/* Tells the peer about a change in the state of an action, if the peer waits for that action. */
 void td_tool_acted(struct td_peer *peer, const struct td_act *act);
 
 /*
@@ -170,7 +174,7 @@ int td_supervise_message(struct td_peer *peer, const struct td_msg *msg, uint64_
 int td_tool_request(struct td_peer *peer, const struct td_msg *msg, uint64_t now_ns);
 
 /*
- * Reads the last messages of a process that has ended, since its end may be known before they are
- * read. One of them tells whether it has left MPS.
+ * Reads the messages that a process sent before it ended. The daemon may hear of the end before it
+ * has read them, and one of them tells whether the process had left MPS.
  */
 void td_peer_hear_last_words(struct td_peer *peer, uint64_t now_ns);

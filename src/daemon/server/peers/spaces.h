@@ -35,8 +35,9 @@ struct td_spaces {
 	uint32_t next;      /* the number of the next one */
 	uint32_t unused;    /* how many of them have no connection */
 	struct td_space_file own_pid, own_user;
-	bool has_namespaces; /* false: this kernel has none, so all processes are in one */
-	bool is_readable;    /* /proc shows the daemon's own PID namespace */
+	/* False: the kernel has no PID namespaces, so all processes are in the same one. */
+	bool has_namespaces;
+	bool is_readable; /* /proc shows the daemon's own PID namespace */
 	/*
 	 * The uid that the kernel reports for users that have none in the daemon's user namespace;
 	 * (uid_t)-1: all users have one.

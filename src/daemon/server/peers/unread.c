@@ -1,7 +1,7 @@
 /*
- * Keeps the packets that peers leave unread. They count as their user's. A user who has too much
- * unread is not read from, so that he cannot ask for more. Also reads the last messages of a
- * process that has ended.
+ * Keeps the packets that a peer has not read yet, and charges them to the peer's user. While a user
+ * has too much unread, nothing from him is read, so that he cannot ask for more. Also reads the
+ * last messages of a process that has ended.
  */
 #include <errno.h>
 #include <stdbool.h>

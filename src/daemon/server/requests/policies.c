@@ -1,4 +1,7 @@
-/* Lists which policies can decide here, what others lack, and the verdicts of the one in force. */
+/*
+ * Answers the request for the policies: which of them this node can run, what the others lack, and
+ * what the policy in force has decided for each GPU.
+ */
 #include <stdio.h>
 
 #include "base/time.h"

@@ -45,7 +45,7 @@ static uint64_t launches(const struct td_process *process)
 	return metered > process->launches ? metered : process->launches;
 }
 
-/* Returns a limit as it is shown: 0 means that there is none. */
+/* Returns a limit as users see it, where 0 means no limit. */
 static uint64_t bound(uint64_t bytes)
 {
 	return bytes == UINT64_MAX ? 0 : bytes;
@@ -332,7 +332,10 @@ void td_tool_send_round(struct td_peer *peer, uint64_t now_ns)
 	peer->is_answered = was_answered;
 }
 
-/* Puts the peer into its user's line, so that its round counts like one of his requests. */
+/*
+ * Puts the peer into its user's queue. Each round that is sent to a watching tool then counts like
+ * one of his requests.
+ */
 static uint64_t join_line(struct td_peer *peer, uint64_t now_ns)
 {
 	td_fair_add(&peer->server->fair, peer->who, &peer->waiting);
