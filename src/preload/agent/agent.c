@@ -63,7 +63,7 @@
 #define JITTER_NS        (250 * TD_NS_PER_MS)
 #define RECHECK_NS       (200 * TD_NS_PER_MS)
 #define METER_EVERY_NS   TD_NS_PER_S
-/* The agent handles at most this many messages before it does its other work. */
+/* The agent handles at most this many messages in a row before it does its other work. */
 #define BURST 64
 
 enum state {
@@ -563,7 +563,10 @@ static uint64_t step(uint64_t now_ns)
 		complain();
 		td_place_step(send_msg);
 		step_gpus(gpus);
-		/* These messages refer to the process's GPUs, so they follow ATTACH. */
+		/*
+		 * The following messages name GPUs of the process, so the daemon must have got
+		 * their ATTACH first.
+		 */
 		tell_ungoverned();
 		send_steps(meter);
 		send_service();

@@ -286,10 +286,10 @@ static void *destroy_main(void *arg)
 }
 
 /*
- * Destroys the contexts. Returns true if they are gone. is_still: no work is in flight, so the
- * program's threads are stopped first. Otherwise some threads wait inside the driver, which waits
- * for them to return when it destroys their context. They are not stopped; td_exit_waited keeps
- * them once they have returned.
+ * Destroys the program's contexts. Returns true if they are gone. is_still: no work is in flight,
+ * so the program's threads are stopped first. Otherwise some threads wait inside the driver, and
+ * the driver waits for them when it destroys their context. These threads are not stopped here;
+ * td_exit_waited holds each of them once it has returned from the driver.
  */
 static bool destroy(bool is_still)
 {

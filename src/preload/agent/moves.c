@@ -26,7 +26,7 @@ static struct {
 	enum state state;
 	uint64_t number;
 	bool cancelled;
-	/* The thread that prepares writes these before it sets `ended`. */
+	/* The thread that prepares the move writes these fields before it sets `ended`. */
 	uint8_t gpu[16];
 	uint32_t share_ppm; /* 0: it is to go to another GPU */
 	bool is_there;

@@ -26,7 +26,10 @@ struct td_placed {
 	unsigned count;
 	char text[TD_GPU_MAX][TD_UUID_TEXT];
 	uint8_t uuid[TD_GPU_MAX][16];
-	/* For a job of one GPU: the MPS there, empty if there is none; its share, 0: none. */
+	/*
+	 * If the job has one GPU: the directory of that GPU's MPS, empty if there is none; and the
+	 * job's share of the SMs, 0 if it has none.
+	 */
 	char mps[256];
 	uint32_t sm_share_ppm;
 };

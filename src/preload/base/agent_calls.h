@@ -1,6 +1,6 @@
 /*
- * Calls to the agent (agent.h). They are declared in this lower layer so that every part may make
- * them.
+ * Calls to the agent (agent.h). They are declared here, below the agent in the order of layers, so
+ * that every part of the library may make them.
  */
 #pragma once
 

@@ -42,7 +42,9 @@ struct td_memory_stats {
 	uint64_t kept_bytes;     /* part of demanded_bytes: free block for small allocations */
 	uint64_t crossed_bytes;  /* sum so far: imported from or exported to other processes */
 	uint64_t given_up_bytes; /* part of crossed_bytes that was exported */
-	/* Memory of this device that other processes allocated and this one imported. */
+	/*
+	 * Memory on this device that this process has imported, and that other processes allocated.
+	 */
 	uint64_t imported_bytes;
 	/*
 	 * Not part of the sums above: memory that the driver pages because the device had no room

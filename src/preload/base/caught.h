@@ -62,7 +62,8 @@ bool td_caught_is_fault(int number);
 /* From now on each thread that gets a caught signal stays in the handler. */
 void td_caught_park(void);
 /*
- * Sends the thread a signal that is caught, so that it stays in the handler. Returns 0 or -errno.
+ * Stops a thread: sends it one of the signals that are caught, so that it stays in the handler.
+ * Returns 0 or -errno.
  */
 int td_caught_send(pid_t tid);
 

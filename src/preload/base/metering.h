@@ -9,7 +9,7 @@
 
 #define TD_METER_SAMPLES 4 /* launches per thread that are being timed at once */
 
-/* One launch that is timed with an event before it and one after it. */
+/* A launch that is timed: one CUDA event is recorded before it, and one after it. */
 struct td_meter_sample {
 	void *start, *end; /* CUDA events; NULL: not created yet */
 	uint64_t key;      /* identifies the kind of launch (demand.h) */

@@ -160,7 +160,10 @@ static void layers(uint32_t ret[TD_LAYER_KINDS])
 		td_settings_reject("TANDEM_LAYERS");
 }
 
-/* `tandem run --shadow` sets it, so it is valid, or nobody's. */
+/*
+ * `tandem run --shadow` sets this variable. A value that is not a number was not set by tandem
+ * and is ignored.
+ */
 static uint32_t instance(void)
 {
 	const char *value = getenv("TANDEM_INSTANCE");

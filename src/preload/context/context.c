@@ -91,8 +91,8 @@ uint8_t td_context_ungoverned(void)
 }
 
 /*
- * Where the driver has put the GPUs that it names in this process, if it goes on naming them as
- * before. Guarded by table_lock.
+ * After a checkpoint was restored on other GPUs: which GPU the driver now means by each GPU of
+ * before, as long as the names in this process have not changed. Guarded by table_lock.
  */
 static struct renamed {
 	uint8_t named[16], is[16];

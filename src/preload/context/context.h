@@ -47,8 +47,9 @@ struct td_context {
 int td_context_use(void);
 
 /*
- * The driver has put what the process has on the slot's GPU onto that one, and what it had there
- * onto the slot's (execute/parking.h of the daemon). The slot has that UUID from now on.
+ * A checkpoint has moved the process's memory and contexts from the slot's GPU to this one
+ * (execute/parking.h of the daemon), and those on this GPU to the slot's. From now on the slot has
+ * this UUID.
  */
 void td_context_put(unsigned slot, const uint8_t uuid[16]);
 
@@ -93,8 +94,9 @@ void td_context_set_left(const void *context, bool left);
 void *td_context_primary(int device);
 
 /*
- * Hooks for created streams. Before a stream ends it is removed, so that nobody names it; returns
- * its context, or NULL. If the driver does not end it, it is put back.
+ * Called when a stream is created, before it is destroyed, and when the driver did not destroy it
+ * after all. Removing the stream first makes sure that no other thread uses its handle. Removing
+ * returns the stream's context, or NULL.
  */
 void td_context_stream_created(void *stream);
 void *td_context_stream_ends(void *stream);

@@ -76,8 +76,8 @@ enum td_interval {
 };
 
 /*
- * Records that the work with this hash took interval_ns, or at most that. Returns the time that it
- * is to be charged.
+ * Records that the work with this hash took interval_ns, or less. Returns the time to charge for
+ * it.
  */
 uint64_t td_solo_correct(
 	struct td_solo *solo, uint32_t hash, uint64_t interval_ns, enum td_interval kind);

@@ -345,8 +345,8 @@ static void *map_fd(int fd, int protection)
 static int move_over(void *from, void *to)
 {
 	/*
-	 * mremap replaces what is at `to` under the address space's lock, so other threads see one
-	 * step.
+	 * mremap() replaces the mapping at `to` while it holds the kernel's lock of the address
+	 * space, so other threads see either the old page or the new one.
 	 */
 	if (mremap(from, TD_PAGE_BYTES, TD_PAGE_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, to) ==
 		MAP_FAILED)
@@ -496,7 +496,7 @@ void td_gate_forked(void)
 	td_gate_init();
 	/*
 	 * The process may have forked while the agent exchanged the pages. The child cannot know
-	 * which pages they are and whether it may write them, so it maps new ones.
+	 * which of the two pages it has, or whether it may write it. So it maps new pages.
 	 */
 	if (!atomic_load(&exchanged)) {
 		td_gate_write(0);

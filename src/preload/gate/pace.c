@@ -52,7 +52,10 @@
  * While held for another's moment alone, this is how often it checks whether the GPU has run dry.
  */
 #define HOLD_LOOK_NS (500 * TD_NS_PER_US)
-/* Other threads' work counts as ended after this many times its estimate. */
+/*
+ * Work that other threads have submitted counts as ended after its estimated time, times this
+ * number.
+ */
 #define DRY_TIMES 4
 /* A known time is measured again after this long. */
 #define RECHECK_NS (5 * TD_NS_PER_S)
@@ -447,8 +450,9 @@ static void end_unmarked(struct td_window *window, const struct td_driver *drive
 }
 
 /*
- * Returns true if the other threads' work has probably ended. They check it themselves only at
- * their next submission, so it counts as ended after DRY_TIMES its estimate.
+ * Returns true if the work that other threads have submitted has probably ended. Such a thread
+ * looks only when it submits the next time. So its work counts as ended after DRY_TIMES its
+ * estimated time.
  */
 static bool are_others_dry(uint64_t now_ns)
 {
@@ -636,8 +640,9 @@ void td_pace_sleep(struct td_pace *pace, const struct td_marker *marker, uint32_
 }
 
 /*
- * Under a duty: new work gets a mark of its own, so that its length is known before there is much
- * of it. Other work gets a mark for each mark_ns of estimated time.
+ * Returns whether an event is to be recorded behind this launch, while the program has a duty. Work
+ * that was never measured gets an event of its own, so that its length is known before much of it
+ * is submitted. Other work gets an event for each mark_ns of estimated time.
  */
 static bool duty_mark_due(struct td_window *window, uint64_t window_ns)
 {

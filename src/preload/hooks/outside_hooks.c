@@ -78,8 +78,8 @@ CUresult td_hook_cuMemCreate(CUmemGenericAllocationHandle *a0, size_t a1,
 }
 
 /*
- * The object itself takes no memory: memory of cuMemCreate is bound to it. It is recorded so that
- * its mappings are known.
+ * A multicast object takes no memory itself: memory of cuMemCreate is bound to it. It is recorded
+ * so that its mappings are recognised.
  */
 CUresult td_hook_cuMulticastCreate(CUmemGenericAllocationHandle *a0, const void *a1)
 {
@@ -103,8 +103,8 @@ static int device_of(CUmemGenericAllocationHandle handle)
 }
 
 /*
- * The exporting process counts the memory while it has it. After that, NVML shows who holds it
- * (docs/decisions/0009).
+ * The process that exported the memory counts it as long as it has it open. After that, NVML shows
+ * which processes hold it (docs/decisions/0009).
  */
 CUresult td_hook_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *a0, void *a1, int a2)
 {

@@ -194,7 +194,8 @@ CUresult td_hook_cuMemPoolCreate(void **a0, const void *a1)
 }
 
 /*
- * Memory of another process's pool. That process counts it while it has it; no call tells its size.
+ * The memory belongs to another process's pool. That process counts it as long as it has the pool.
+ * No call of the driver tells its size here.
  */
 CUresult td_hook_cuMemPoolImportPointer(CUdeviceptr *a0, void *a1, void *a2)
 {

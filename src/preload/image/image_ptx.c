@@ -232,7 +232,10 @@ enum operator_kind {
 	OPERATORS,
 };
 
-/* The operators; those of two characters come first, so that they are tried first. */
+/*
+ * The operators of PTX. Those of two characters stand first, because the first that matches is
+ * taken.
+ */
 static const struct {
 	char word[3];
 	uint8_t binds;

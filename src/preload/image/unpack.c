@@ -320,7 +320,10 @@ struct zstd {
 	size_t literal_count;
 };
 
-/* Copies literals that are stored plainly, or one that is repeated. */
+/*
+ * Copies literals that are not compressed: either each one is stored, or one that is repeated (RFC
+ * 8878, 3.1.1.3.1).
+ */
 static bool plain_literals(struct zstd *z, struct in *in, unsigned format, bool repeated)
 {
 	static const uint8_t head_bytes[] = {1, 2, 1, 3};

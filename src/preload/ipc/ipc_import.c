@@ -128,8 +128,8 @@ static int import_some(struct import *i)
 }
 
 /*
- * Gives access to the current device and to the one that has the memory, so that copies between
- * them are direct.
+ * Maps imported memory for the current device and for the device that the memory is on. Both need
+ * access so that copies between them are direct.
  */
 static int let_in(struct import *i)
 {

@@ -60,7 +60,8 @@ void td_client_want(uint32_t word)
 		atomic_load(&want_asked) == key || atomic_exchange(&want_asked, key) == key)
 		return;
 	/*
-	 * A daemon that arms the gate believes that the process is idle, so it must be told again.
+	 * If the daemon arms the gate, it believes that the process is idle. So it must be told
+	 * again that the process wants the GPU.
 	 */
 	if (!atomic_exchange(&want_told, true) || word & TD_WORD_ARMED)
 		atomic_store(&want_open, true);

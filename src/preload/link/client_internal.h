@@ -74,7 +74,10 @@ uint64_t td_client_claim_fill(unsigned slot, uint64_t limit_bytes);
  * back. They count as claimed until the next report.
  */
 bool td_client_claim_move(unsigned slot, uint64_t device_bytes, uint64_t all_bytes);
-/* Called with each report: claims fall to what is in use, so that others may have the rest. */
+/*
+ * Called with each report to the daemon. Memory that was claimed in advance and is not in use is
+ * given back, so that other processes may have it.
+ */
 void td_client_claim_only_what_is_there(unsigned slot);
 /*
  * Returns the bytes of granted allocations that cannot move. They may wait at the gate before they

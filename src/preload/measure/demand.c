@@ -143,8 +143,8 @@ static void learn_dry(struct learnt *learnt, uint64_t sample_ns)
 }
 
 /*
- * A kind that was once measured without other programs does not get longer because of them. One
- * that never was takes at most its shortest interval.
+ * If a kind of work was measured once while no other program ran, its estimate does not rise
+ * because of other programs. If it never was, its estimate is at most the shortest interval seen.
  */
 static void learn_shared(struct learnt *learnt, uint64_t sample_ns)
 {

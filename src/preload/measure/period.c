@@ -187,7 +187,10 @@ static bool is_interval_regular(
 		learn(mark, ns, events);
 		mark->alone = n == 1;
 	} else if (mark->votes && --mark->votes) {
-		/* The usual set has votes left, so it stays the usual one. */
+		/*
+		 * The set of launches that was usual so far has votes left, so it stays the usual
+		 * one.
+		 */
 	} else {
 		memcpy(mark->set, set, sizeof(set));
 		mark->mean_ns = ns;

@@ -135,7 +135,10 @@ static void end_step_memory(bool known)
 	}
 }
 
-/* Ends a step. step_ns 0: its beginning, and so its duration, is not known. */
+/*
+ * Ends a step of the program. step_ns 0: it is not known when the step began, so its duration is
+ * not known either.
+ */
 static void end_step(uint64_t step_ns, uint64_t now_ns)
 {
 	self.steps.count++;

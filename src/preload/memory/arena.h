@@ -1,7 +1,7 @@
 /*
- * Host memory for bytes that have left the device. It is pinned, so that copies run at full speed.
- * It is the process's own memory, so it outlives the context that pinned it. It is limited by
- * TANDEM_HOST_LIMIT and by the daemon's grant (host.h). Any thread.
+ * The host memory that holds what has left the device. It is pinned, so that copies run at full
+ * speed. It belongs to the process, so it outlives the context that pinned it. TANDEM_HOST_LIMIT
+ * and the daemon's grant (host.h) limit its size. Any thread may use it.
  */
 #pragma once
 

@@ -11,12 +11,16 @@
 #define POSIX_FD          1 /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
 
 #define DEVICES_MAX 64
-/* For each device, a bit for each other device that may access its memory. */
+/*
+ * The devices that may access each device's memory: one word for each device, with one bit for each
+ * other device.
+ */
 static _Atomic uint64_t peers_of[DEVICES_MAX];
 
 /*
- * The handle types with which chunks are created, so that they can be passed to other processes. 0
- * if the driver or the container refuses to create such memory, or together with RDMA.
+ * The handle types with which chunks of device memory are created, so that they can be passed to
+ * other processes. It becomes 0 if the driver or the container refuses chunks with handles, or with
+ * handles and RDMA together.
  */
 static _Atomic int handle_types = POSIX_FD;
 
@@ -137,7 +141,7 @@ int td_chunk_map(struct td_chunk *chunk, CUdevice device)
 	CUmemAllocationProp prop = on_device(device);
 	int r = map(chunk, device, &prop);
 
-	/* Was it refused because of these properties? Then they are not tried again. */
+	/* If the driver refuses a chunk because of these properties, they are not tried again. */
 	if (r && r != CUDA_ERROR_OUT_OF_MEMORY && prop.requestedHandleTypes) {
 		prop.requestedHandleTypes = 0;
 		prop.allocFlags.gpuDirectRDMACapable = 0;

@@ -76,8 +76,8 @@ static void note(unsigned slot, uint64_t address, size_t bytes, int need, enum t
 
 	pthread_mutex_lock(&lock);
 	/*
-	 * The driver has given the address out again, so the old allocation ended with its context.
-	 * The thread that ends that context has not reported it yet.
+	 * The driver has returned an address that is still recorded. So the earlier allocation
+	 * ended with its context, and the thread that ended the context has not reported it yet.
 	 */
 	if (td_ranges_remove(&ranges, address, &gone))
 		uncount(gone.slot, rounded(gone.bytes));

@@ -441,8 +441,8 @@ static CUresult settle(struct claims *c, CUresult r, const void *exec)
 		uint64_t at = c->claims[i].trimmed_bytes;
 
 		/*
-		 * Memory beyond the grant is counted too, so that nobody else gets it, as a launch
-		 * cannot be undone.
+		 * A launch cannot be undone. So memory that it took beyond the grant is counted
+		 * too, and no other program is promised it.
 		 */
 		if (!r && c->claims[i].object)
 			(void)td_outside_fits(&c->claims[i]);
@@ -493,8 +493,8 @@ static void weigh(void *exec, void *graph, bool was_another)
 }
 
 /*
- * A graph that is uploaded when it is instantiated takes its memory then. Returns what has to be
- * counted for that in *ret, and false if it is nothing.
+ * Returns true if instantiating the graph also uploads it: then the graph takes its memory at once.
+ * *ret is what has to be counted for it.
  */
 static bool uploads(const void *params, void *graph, struct claims *ret)
 {

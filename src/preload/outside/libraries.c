@@ -45,12 +45,12 @@ struct library {
 	void *handle;
 	uint64_t serial; /* tells libraries apart whose handle was reused */
 	struct td_image_data data;
-	struct use *uses;     /* contexts in which its device variables are counted */
+	struct use *uses;     /* the contexts in which the library's device variables are counted */
 	uint64_t managed_key; /* 0: its managed variables are not counted yet */
 	bool busy;            /* a thread is asking for its memory, or unloading it */
 };
 
-/* A library so small that its variables count as code does. */
+/* A library whose variables are so small that they count as code. */
 struct little {
 	struct little *next;
 	const void *handle;
@@ -426,7 +426,10 @@ static void remember(void *handle, const struct td_image_data *data)
 	td_lock_drop(&lock);
 }
 
-/* Forgets a library that this thread keeps busy, or that no other thread can know yet. */
+/*
+ * Removes a library from the table. Either this thread has marked it as busy, or no other thread
+ * knows it yet.
+ */
 static void forget_library(struct library *l)
 {
 	struct library **at = &libraries;
@@ -481,7 +484,10 @@ static CUresult loaded(CUresult r, void **library, const struct td_image_data *d
 LOAD_LIBRARY(cuLibraryLoadData, td_data_of_image)
 LOAD_LIBRARY(cuLibraryLoadFromFile, td_data_of_file)
 
-/* Makes the library busy, so that no other thread uses it. Returns NULL if it is not known. */
+/*
+ * Marks the library as busy, so that no other thread uses it meanwhile. Returns NULL if the handle
+ * is not known.
+ */
 static struct library *begin_unload(const void *handle)
 {
 	struct library *l;

@@ -1,6 +1,6 @@
 /*
- * Libraries (cuLibraryLoadData): code that becomes a module of each context that uses it, with its
- * own variables there.
+ * Libraries of cuLibraryLoadData. In each context that uses a library, its code becomes a module
+ * with variables of its own.
  */
 #pragma once
 
@@ -22,9 +22,9 @@ static inline bool td_library_has_kernels(void)
 }
 
 /*
- * Called before a launch in that stream (NULL: in the current context), if there are such kernels.
- * Returns CUDA_ERROR_OUT_OF_MEMORY if it is such a kernel and there is no room for its library's
- * variables.
+ * Called before a kernel is launched in the stream; NULL: in the current context. A kernel of a
+ * library may load the library's variables into the context. Returns CUDA_ERROR_OUT_OF_MEMORY if
+ * there is no room for them.
  */
 CUresult td_library_launches(const void *function, void *stream);
 

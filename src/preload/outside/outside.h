@@ -28,20 +28,21 @@ enum td_outside_kind {
 	TD_OUTSIDE_EXPORTABLE,
 	TD_OUTSIDE_ARRAY,
 	TD_OUTSIDE_DATA, /* variables of modules and libraries */
-	/* Variables of modules so small that they count as code does; not charged here. */
+	/* Variables of modules, so small that they count as code and are not charged here. */
 	TD_OUTSIDE_LITTLE,
 	TD_OUTSIDE_POOL,
 	TD_OUTSIDE_GRAPH,
-	TD_OUTSIDE_EXTERNAL, /* imported from another API, so nobody else counts it */
-	TD_OUTSIDE_SHARED,   /* imported from a CUDA process that counts it; not charged here */
+	/* Imported from another API such as Vulkan, which no other process counts. */
+	TD_OUTSIDE_EXTERNAL,
+	TD_OUTSIDE_SHARED, /* imported from a CUDA process that counts it; not charged here */
 	/*
-	 * Memory opened by a driver handle (cuIpcOpenMemHandle). Its owner may free it, so that
-	 * only this process has it.
+	 * Another process's memory, opened with a handle of the driver (cuIpcOpenMemHandle). If its
+	 * owner frees it, this process alone has it.
 	 */
 	TD_OUTSIDE_OPENED,
 	/*
-	 * Own memory of which such a handle was given out. It has no bytes here; others may keep it
-	 * when freed.
+	 * Memory of this process for which such a handle was given out. It is counted elsewhere, so
+	 * it has no bytes here. When this process frees it, other processes may keep it.
 	 */
 	TD_OUTSIDE_HANDED,
 	/*
@@ -131,8 +132,8 @@ void td_outside_note(
  */
 void td_outside_note_import(int device, uint64_t handle);
 /*
- * Records memory of another process's pool by its address, or such a pool. A process that has the
- * pool open keeps its memory even if its maker ends.
+ * Records memory of another process's pool, or the pool itself, by its address. A process that has
+ * opened the pool keeps its memory even if the process that made it ends.
  */
 void td_outside_note_import_at(uint64_t address);
 void td_outside_note_import_pool(uint64_t pool);
@@ -164,8 +165,8 @@ int td_outside_end(struct td_key *keys, int r);
 void *td_outside_context_of(const struct td_key *key);
 void *td_outside_context_at(enum td_outside_key what, uint64_t value);
 /*
- * Called when the context has ended and before a new one can have its handle. The driver has freed
- * its memory with the context. The backend frees the memory that it made itself.
+ * Called when a context has ended, before a new context can get the same handle. The driver has
+ * freed the memory of the context. The backend frees the memory that it made itself.
  */
 void td_outside_context_ended(void *context);
 

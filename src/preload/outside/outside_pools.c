@@ -94,7 +94,7 @@ static uint64_t rounded(uint64_t bytes)
 	return (bytes + ROUND_BYTES - 1) / ROUND_BYTES * ROUND_BYTES;
 }
 
-/* Records what a graph needs beyond the memory that it has. */
+/* Adds to the claim the bytes that a graph needs beyond the memory that it has already. */
 static void want_for_graph(struct td_outside_claim *claim, uint64_t bytes, uint64_t since)
 {
 	const struct td_object *pool = claim->object;

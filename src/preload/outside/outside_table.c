@@ -56,8 +56,8 @@ static void count_in_use(const struct td_object *object, uint64_t change)
 }
 
 /*
- * Counts memory that crosses between processes: an import that grows, or exportable memory that
- * ends here and that others may keep.
+ * Notes memory whose owner changes between processes. Either this process imports more, or it frees
+ * memory that others may keep open.
  */
 static bool has_crossed(const struct td_object *object, uint64_t bytes)
 {
@@ -166,7 +166,10 @@ void td_table_put_key(struct td_key *key)
 {
 	struct td_object *object = key->object;
 
-	/* The program has destroyed this pool, so it holds only memory that is still in use. */
+	/*
+	 * The program has destroyed this pool, so the pool holds only memory that the program still
+	 * uses.
+	 */
 	if (object->is_pool && !object->pool && key->what == TD_KEY_ADDRESS)
 		td_table_count(object, object->bytes > key->bytes ? object->bytes - key->bytes : 0);
 	td_table_put_object(object);
@@ -195,7 +198,7 @@ int td_table_trim_graphs(struct td_object *object)
 
 	if (!known || !td_table_ask(object, &after, &used))
 		after = 0;
-	/* Meanwhile launches of other threads may have taken memory that was granted to them. */
+	/* Launches of other threads may meanwhile have taken memory that was granted for them. */
 	freed = before + object->granted_bytes;
 	freed -= after < freed ? after : freed;
 	object->trimmed_bytes += freed < before ? freed : before;

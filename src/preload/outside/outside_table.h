@@ -37,15 +37,18 @@ struct td_object {
 	 */
 	uint64_t wanted_bytes, asked_bytes, granted_bytes;
 	uint32_t claims, ended;
-	/* claims that rely on memory of their graphs, which must not be trimmed */
+	/*
+	 * the number of claims that rely on memory which a graph has already, so that the pool must
+	 * not be trimmed
+	 */
 	uint32_t relying;
 	uint64_t trimmed_bytes; /* graph memory trimmed so far */
 	uint32_t references;
 	int device;
 	uint8_t kind;
-	bool is_guessed; /* an import that is not mapped yet, so its size is not known */
+	bool is_guessed; /* memory was imported but not mapped yet, so its size is not known */
 	bool on_host, is_pool, is_over; /* is_over: the pool grew by more than was granted */
-	void *context;                  /* context that it ends with; NULL: the process */
+	void *context; /* the context with which the object ends; NULL: it ends with the process */
 };
 
 struct td_key {

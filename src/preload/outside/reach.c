@@ -47,7 +47,7 @@ bool td_reach_rows(
 	return td_reach_flat(address, bytes);
 }
 
-/* The box of a copy on one side, from its first byte to its last. */
+/* The bytes that a copy of a box reads, or writes, from the first to the last. */
 struct extent {
 	size_t width, height, depth; /* width in bytes */
 };

@@ -213,8 +213,8 @@ CUresult td_hook_cuMemGetHandleForAddressRange(
 }
 
 /*
- * Other GPUs write to the memory that is bound now, even if it were unmapped later, so it is
- * pinned.
+ * After the binding, other GPUs write to this physical memory, even if the program unmaps it. So it
+ * is pinned.
  */
 CUresult td_hook_cuMulticastBindAddr(CUmemGenericAllocationHandle a0, size_t a1, CUdeviceptr a2,
 	size_t a3, unsigned long long a4)

@@ -228,7 +228,10 @@ static int place_range(struct td_range *range, int need, struct patience *patien
 		(was_alone || td_client_is_alone() || td_gate_word() & TD_WORD_CLOSED))
 		r = -EAGAIN;
 	pthread_mutex_lock(&td_swap.lock);
-	/* Checked under the lock, so that a fill that begins later finds the range. */
+	/*
+	 * This is checked while the lock is held. So a fill that begins later finds the range in
+	 * the table.
+	 */
 	if (need == TD_NEED_LATER && !td_client_may_defer(range->slot))
 		r = -EAGAIN;
 	if (!r)
@@ -312,7 +315,10 @@ static int alloc_range(
 	int r = CUDA_ERROR_OUT_OF_MEMORY, need;
 	uint64_t base;
 
-	/* Memory that is only kept must not cause a refusal, so it is freed first. */
+	/*
+	 * Memory that is only kept for reuse must not make an allocation fail, so it is freed
+	 * first.
+	 */
 	td_swap_trim(slot, false);
 	range = new_allocation(slot, asked, bytes, block);
 	if (!range)

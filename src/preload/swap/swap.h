@@ -26,7 +26,7 @@ struct td_range {
 	struct td_range *next_block; /* next block of the slot */
 	uint64_t claimed;            /* its part of td_swap.claimed_bytes */
 	unsigned pins;               /* number of reasons to stay in this device memory */
-	unsigned moving;             /* chunks of it that copies in progress use */
+	unsigned moving; /* the number of its chunks that copies in progress read or write */
 	size_t count;
 	struct td_chunk chunks[];
 };
@@ -78,7 +78,10 @@ struct td_range *td_swap_find(uint64_t address);
 /* Adds the range to the index, or removes it. td_swap_index returns 0 or -ENOMEM. */
 int td_swap_index(struct td_range *range);
 void td_swap_unindex(const struct td_range *range);
-/* Adds the range's bytes to the totals (sign 1), by where they are, or subtracts them (-1). */
+/*
+ * Adds the range's bytes (sign 1) to the totals of memory on the device and on the host, or
+ * subtracts them (sign -1).
+ */
 void td_swap_count(const struct td_range *range, int sign);
 /* Removes a range from the tables. No copy of it may be in progress. */
 void td_swap_unlink(struct td_range *range);
@@ -95,8 +98,8 @@ int td_swap_free(uint64_t address);
 /* The backend's trim; see backend.h. */
 void td_swap_trim(unsigned slot, bool idle);
 /*
- * Like td_swap_free, once nothing uses the memory any more. Memory that other processes have open
- * stays until they close it.
+ * Like td_swap_free(), for memory that no work of the GPU uses any more. Memory that other
+ * processes have open stays until they close it.
  */
 int td_swap_end(uint64_t address);
 void td_swap_lost(uint64_t address, const void *context);
@@ -153,7 +156,7 @@ int td_swap_shrink(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigne
 int td_swap_fill(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
 int td_swap_reach(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
 
-/* Where memory goes when the program moves to another GPU: its contexts and device there. */
+/* The contexts and the device to which memory goes when the program moves to another GPU. */
 struct td_rehome_places {
 	CUcontext from, to;
 	CUdevice device; /* device of the context `to` */
@@ -191,17 +194,20 @@ bool td_is_no_mapping(uint64_t address, size_t bytes);
  */
 int td_swap_describe(uint64_t address, struct td_swap_info *ret);
 /*
- * Are these bytes (at least 1) within one allocation? CUDA_SUCCESS: they are. TD_BACKEND_NOT_MINE:
- * none of them is the backend's. CUDA_ERROR_INVALID_VALUE: they are not.
+ * Checks whether these bytes, at least one, lie within one allocation. Returns CUDA_SUCCESS if they
+ * do, TD_BACKEND_NOT_MINE if none of them is the backend's, else CUDA_ERROR_INVALID_VALUE.
  */
 int td_swap_holds(uint64_t address, uint64_t bytes);
 
 /* -- defined by ipc_export.c, for memory that other processes have open -- */
 
 /*
- * Called when the program frees the memory. Returns true if other processes have it open: it is
- * then freed when they close it. False: the caller frees it now.
+ * Called when the program frees memory. Returns true if other processes have it open: it is then
+ * freed when they close it. Returns false if the caller is to free it now.
  */
 bool td_ipc_keeps(uint64_t address);
-/* Has the program freed this address while others have it open? */
+/*
+ * Returns whether the program has freed the memory at this address while other processes have it
+ * open.
+ */
 bool td_ipc_is_kept(uint64_t address);

@@ -7,7 +7,8 @@
 #include "preload/driver/choose.h"
 #include "preload/driver/real.h"
 
-#define BATCH_BYTES (64ull << 20) /* one batch may exceed it by one chunk */
+/* The bytes of one batch of copies; a batch may exceed this by one chunk. */
+#define BATCH_BYTES (64ull << 20)
 
 CUstream td_swap_stream(unsigned slot)
 {

@@ -1,7 +1,7 @@
 /*
- * Backend swap: batches of chunks that move together. There are two batches: while one is copied,
- * the driver calls for the other are made, so that the copy engine is never idle. Agent thread
- * only.
+ * Backend swap: batches of chunks that move together. There are two batches. While the copies of
+ * one run, the driver's other calls for the next are made, so that the copy engine is never idle.
+ * Only the agent's thread uses this.
  */
 #pragma once
 

@@ -73,8 +73,8 @@ static void end_leaving(unsigned slot, struct td_batch *batch, bool left)
 }
 
 /*
- * Unmaps memory that was allocated while the gate was closed, so that it was never written. It
- * needs no copy and no place on the host.
+ * Unmaps memory that was allocated while the gate was closed. No work has written to it, so it
+ * needs neither a copy nor a place on the host.
  */
 static void drop_blank(unsigned slot, uint64_t limit_bytes)
 {
@@ -165,7 +165,7 @@ int td_swap_shrink(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigne
 		r = have_left(slot, &batches[turn], began_ns);
 		progress(slot);
 	} while (!r && batches[!turn].n);
-	/* If one batch has failed, so has the other. */
+	/* A failure stops both batches, so the other one counts as failed too. */
 	batches[!turn].failed = (int)td_swap.totals[slot].failed;
 	(void)have_left(slot, &batches[!turn], td_time_now_ns());
 	td_batches_deinit(batches);
@@ -237,8 +237,8 @@ enum coming {
 };
 
 /*
- * Do other processes have it open where it is? (A pin that keeps memory on the device once it is
- * there does not prevent it from coming.)
+ * Returns whether other processes have opened the range's device memory, so that it cannot leave. A
+ * pin is no reason here: a pinned range may still come to the device, and stays there then.
  */
 static bool is_held(const struct td_range *range)
 {
@@ -320,8 +320,9 @@ static void end_coming(unsigned slot, struct td_batch *batch, bool copied, enum 
 }
 
 /*
- * Starts the next batch's copies behind those of the other batch. Chunks that the device cannot
- * reach come first. Otherwise they might be mapped in the host memory that the others are leaving.
+ * Starts the copies of the next batch behind those of the other batch. Chunks that the device
+ * cannot reach on the host come first. Otherwise they might be put into the host memory that the
+ * others are just leaving.
  */
 static void start_next_batch(unsigned slot, uint64_t limit_bytes, bool *within_reach,
 	struct td_batch *batch, enum coming *ret_coming)

@@ -1,6 +1,6 @@
 /*
- * Backend swap: pins. Memory that something outside the process reads must not leave the device
- * even while the gate is closed: other processes (ipc.h), or hardware that knows its address. It
+ * Backend swap: pins. Other processes (ipc.h), or hardware that knows physical addresses, may read
+ * memory at any time. Such memory must not leave the device even while the gate is closed. It
  * counts as fixed, and moves leave it in place.
  */
 #include <errno.h>

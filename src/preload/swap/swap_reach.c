@@ -1,7 +1,7 @@
 /*
- * Backend swap, called by the agent: moves memory that exceeds the limit, and memory that the
- * device cannot reach, to host memory that the device reaches. As in swap_move.c there are two
- * batches, so that copies follow one another.
+ * Backend swap, on the agent's thread. Moves memory to host memory that the device can use in
+ * place: memory beyond the limit, and memory on the host that the device cannot use. As in
+ * swap_move.c there are two batches, so that copies follow one another without a gap.
  */
 #include <errno.h>
 
@@ -219,7 +219,7 @@ int td_swap_reach(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned
 		r = have_reached(slot, &batches[turn], began_ns, &all);
 		progress(slot);
 	} while (!r && batches[!turn].n);
-	/* If one batch has failed, so has the other. */
+	/* A failure stops both batches, so the other one counts as failed too. */
 	batches[!turn].failed = (int)td_swap.totals[slot].failed;
 	(void)have_reached(slot, &batches[!turn], td_time_now_ns(), &all);
 	td_batches_deinit(batches);
