@@ -52,10 +52,7 @@
  * While held for another's moment alone, this is how often it checks whether the GPU has run dry.
  */
 #define HOLD_LOOK_NS (500 * TD_NS_PER_US)
-/*
- * Work that other threads have submitted counts as ended after its estimated time, times this
- * number.
- */
+/* Other threads' work counts as ended after this many times its estimated time. */
 #define DRY_TIMES 4
 /* A known time is measured again after this long. */
 #define RECHECK_NS (5 * TD_NS_PER_S)
@@ -640,9 +637,9 @@ void td_pace_sleep(struct td_pace *pace, const struct td_marker *marker, uint32_
 }
 
 /*
- * Returns whether an event is to be recorded behind this launch, while the program has a duty. Work
- * that was never measured gets an event of its own, so that its length is known before much of it
- * is submitted. Other work gets an event for each mark_ns of estimated time.
+ * Returns whether to record an event behind this launch, under a duty. Work never measured gets one
+ * of its own, so that its length is known early. Other work gets one for each mark_ns of estimated
+ * time.
  */
 static bool duty_mark_due(struct td_window *window, uint64_t window_ns)
 {
