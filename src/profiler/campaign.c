@@ -146,7 +146,7 @@ static int measure_pair(
 	return 0;
 }
 
-/* The policy decides how a pair goes on, so it is kept with it. */
+/* How fast two programs run together depends on the policy, so its name is kept with the pair. */
 static int ask_policy(struct campaign *c, struct td_err *err)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_get};

@@ -50,8 +50,9 @@ enum td_figures_state td_figures_take(
 	struct td_figures *figures, const struct td_snapshot *now, const char *prefix);
 
 /*
- * The name of a job on that GPU that is not one of the `count` jobs with these prefixes and may
- * run, or "processes of other users"; NULL: there is none. It points into the round.
+ * Returns the name of another job on that GPU that may run: one whose name has none of the `count`
+ * prefixes. Returns "processes of other users" if only those are there, NULL if nobody is. The name
+ * points into the snapshot.
  */
 const char *td_figures_other(
 	const struct td_snapshot *now, uint32_t gpu, const char *const *prefixes, unsigned count);

@@ -84,7 +84,10 @@ static void become(const struct td_measured_job *job, const char *tandem)
 	_exit(127);
 }
 
-/* In the child: its group is its own, so that a key of the terminal ends it by our clean path. */
+/*
+ * Runs in the child. It has a process group of its own. So a key of the terminal reaches only this
+ * program, which then ends the child in an orderly way.
+ */
 static void start_child(const struct td_measured_job *job, const char *tandem)
 {
 	int null = open("/dev/null", O_RDWR);
@@ -116,7 +119,10 @@ static int start(struct measuring *m, struct td_err *err)
 		return td_err_set(err, -errno, "fork: %s", strerror(errno));
 	if (!job->pid)
 		start_child(job, tandem);
-	/* The id that `tandem run` gives begins with its own pid, which the program keeps. */
+	/*
+	 * `tandem run` gives the job an id that begins with its own pid. It then becomes the
+	 * program, which keeps that pid.
+	 */
 	snprintf(job->prefix, sizeof(job->prefix), "%d.", (int)job->pid);
 	m->started++;
 	m->since_ns = td_time_now_ns();

@@ -22,7 +22,8 @@ struct td_measured_job {
 	const char *name, *class;
 	char *const *argv;
 	unsigned sm_percent; /* of the SMs, by MPS; 0: what the policy gives it */
-	bool is_silent;      /* its output is thrown away; else its stdout becomes our stderr */
+	/* The job's output is thrown away; otherwise its stdout goes to our stderr. */
+	bool is_silent;
 	/* results */
 	struct td_figures figures;
 	bool has_ended; /* before the time was over; the figures are of the time before that */
@@ -33,7 +34,7 @@ struct td_measured_job {
 };
 
 struct td_measure {
-	uint64_t start_ns; /* so long may each take until it launches */
+	uint64_t start_ns; /* the time that each program may take until its first launch */
 	uint64_t warm_ns, span_ns;
 	uint64_t least_ns; /* a program that ends before so much was measured is an error */
 };

@@ -33,7 +33,10 @@ struct answer {
 	double share, speed;
 };
 
-/* The only GPU that both are known on, or the one that was asked for. */
+/*
+ * Finds the kind of GPU: the one that was asked for, or the only one on which both programs were
+ * measured.
+ */
 static int find_gpu(struct td_store *store, struct question *q, struct td_program **ret_programs,
 	struct td_err *err)
 {

@@ -1,7 +1,7 @@
 /*
- * tandem-profile, which `tandem profile` and `tandem predict` become: it measures programs on this
- * node and keeps what it has measured in a database (learn/store.h). A program of its own, as it
- * needs SQLite and BLAS, and `tandem run` needs libc alone.
+ * The program tandem-profile, which `tandem profile` and `tandem predict` execute. It measures
+ * programs on this node and keeps the results in a database (learn/store.h). It is a program of its
+ * own because it needs SQLite and BLAS, while `tandem run` needs only libc.
  */
 #pragma once
 

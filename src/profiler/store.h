@@ -12,15 +12,18 @@ struct td_store;
  */
 int td_profiler_open(const char *path, struct td_store **ret_store, struct td_err *err);
 
-/* The same to read only: nothing is made, and one that is not there is an empty one. */
+/*
+ * Like td_profiler_open(), but only to read. Nothing is made; a database that does not exist counts
+ * as empty.
+ */
 int td_profiler_open_to_read(const char *path, struct td_store **ret_store, struct td_err *err);
 
 /* A sentence for an error of the store. Returns code. */
 int td_profiler_store_error(int code, struct td_err *err);
 
 /*
- * Writes a new file and renames it, so that the daemon never sees a half of it. Follows no link.
- * Returns 0 or -errno.
+ * Writes a new file, then renames it to path, so that the daemon never reads a half-written one.
+ * Follows no symbolic link. Returns 0 or -errno.
  */
 int td_profiler_write(const char *path, const void *bytes, size_t size);
 

@@ -1,8 +1,8 @@
 /*
- * tandem-top, which `tandem top` executes: shows the node, its GPUs and its jobs, live. The daemon
- * sends a round of rows each period (WATCH), and view/screen.h draws them. This folder has the
- * terminal, the keys and the connection. It is a program of its own, so that `tandem run` needs
- * only libc.
+ * The program tandem-top, which `tandem top` executes. It shows the node, its GPUs and its jobs,
+ * live. The daemon sends all rows once in each period (WATCH), and view/screen.h draws them. This
+ * folder has the terminal, the keys and the connection. It is a program of its own, so that `tandem
+ * run` needs only libc.
  */
 #include <errno.h>
 #include <langinfo.h>

@@ -14,7 +14,10 @@ struct td_top {
 	char path[256];
 	int fd;
 	bool greets; /* the answer to GET has not come yet */
-	/* Three rounds: the one that is arriving, the one that is shown, and the one before it. */
+	/*
+	 * Three rounds of rows from the daemon: the one that is arriving, the one that is shown,
+	 * and the one that was shown before.
+	 */
 	struct td_snapshot arriving, shown, before;
 	bool has_round;
 	uint64_t seen;

@@ -31,7 +31,10 @@ struct td_screen {
 	const char *detail; /* NULL, or lines to draw over the table: an explanation or help */
 	struct td_curve *curves;
 	size_t curve_count;
-	/* Columns that have had something to show. They stay, so that the others do not move. */
+	/*
+	 * The columns that have had a value to show. They stay on the screen, so that other columns
+	 * do not move.
+	 */
 	bool shows[TD_JOBS_N];
 };
 

@@ -16,7 +16,10 @@
 /* One process on one GPU. */
 struct td_snapshot_job {
 	struct td_msg_job said;
-	/* Rates since the previous round with this row; has_rates tells whether there was one. */
+	/*
+	 * How fast this row's counters rose since the previous round; has_rates: the previous round
+	 * had this row.
+	 */
 	bool has_rates;
 	double held;      /* the share of the time in which its gate was open: 0 to 1 */
 	double busy;      /* the share of the time in which its kernels ran; 0 without a meter */

@@ -18,7 +18,7 @@
 /* A connection that is idle for this long is closed. */
 #define IDLE_S 60
 
-/* One request. It exists from its headers to the end of its answer. */
+/* A request. The struct exists from when the headers are complete until the answer is sent. */
 struct request {
 	struct td_http *http;
 	struct MHD_Connection *connection;

@@ -51,8 +51,8 @@ bool td_verb_is_known(const char *name)
 }
 
 /*
- * Returns the path of the program `tandem`: beside this one, or where the build has it; NULL if it
- * is in neither place.
+ * Returns the path of the program `tandem`: in the folder of this program, or where the build puts
+ * it. NULL: it is in neither.
  */
 static const char *find_tandem(char *buf, size_t len)
 {

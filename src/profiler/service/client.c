@@ -161,7 +161,10 @@ static void begin_request(struct client *client, struct connection *c, uint64_t 
 	send_more(client, c);
 }
 
-/* The length that the header names; SIZE_MAX: it names none that we know. */
+/*
+ * Returns the length of the body that the answer's header states; SIZE_MAX if it states none that
+ * this client understands.
+ */
 static size_t length_in(const char *header)
 {
 	const char *line;

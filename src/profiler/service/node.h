@@ -47,5 +47,5 @@ int td_node_start(struct td_started *ret, const char *name, uint32_t share, cons
 /* Has it ended? */
 bool td_node_has_ended(const struct td_started *started);
 
-/* Ends it, and waits until it and its row are gone. */
+/* Ends the program, and waits until it is gone and the daemon lists it no more. */
 void td_node_stop(struct td_started *started);

@@ -19,7 +19,10 @@ struct td_points {
 	uint32_t count;
 };
 
-/* Opens the database of the directory. Makes it where it is not there yet, unless to_read. */
+/*
+ * Opens the database of measured points in the directory. If it does not exist, it is made, unless
+ * to_read is set.
+ */
 int td_points_open(
 	const char *directory, bool to_read, struct td_store **ret_store, struct td_err *err);
 

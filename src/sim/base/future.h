@@ -138,7 +138,8 @@ static inline void td_future_take(struct td_future *future)
 }
 
 /*
- * Adds an event. Returns its order, by which the caller recognises it. There must be room for it.
+ * Adds an event. Returns its number, by which the caller recognises the event later. There must be
+ * room for it.
  */
 static inline uint32_t td_future_push(struct td_future *future, uint64_t at_ns, uint32_t what)
 {

@@ -103,7 +103,8 @@ static struct axes find_axes(const struct td_plot *plot)
 	}
 	if (!(axes.low_x <= axes.high_x)) /* there is nothing to show */
 		axes.low_x = axes.high_x = 1;
-	if (!(axes.low_x < axes.high_x)) { /* only one value: put it in the middle */
+	/* There is only one value, which is drawn in the middle. */
+	if (!(axes.low_x < axes.high_x)) {
 		axes.low_x = plot->log_x ? axes.low_x / 2 : axes.low_x - 1;
 		axes.high_x = plot->log_x ? axes.high_x * 2 : axes.high_x + 1;
 	}

@@ -1,6 +1,7 @@
 /*
- * Forked processes take indices from a counter in shared memory and leave their results there; see
- * workers.h. They share by copy on write what was prepared before, and die with their parent.
+ * Forked processes take the indices of tasks from a counter in shared memory and leave the results
+ * there; see workers.h. What was prepared before the fork is shared by copy on write. The processes
+ * die with their parent.
  */
 #include "sim/base/workers.h"
 

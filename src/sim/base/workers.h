@@ -23,9 +23,10 @@ typedef int (*td_task_fn)(void *arg, uint32_t index, void *ret, struct td_err *e
 uint32_t td_workers_default(void);
 
 /*
- * Runs tasks 0 to count - 1 in so many processes (1: in this one), starting them in the order of
+ * Runs tasks 0 to count - 1 in `workers` processes; 1: in this process. They start in the order of
  * their indices. results has count x size zeroed bytes. Returns 0; the error of the first task that
- * failed, after which no further task begins; -EINTR: stopped; -ECHILD: a process died.
+ * failed, after which no further task begins; -EINTR if a signal stopped it; -ECHILD if a process
+ * died.
  */
 int td_workers_run(uint32_t workers, uint32_t count, td_task_fn fn, void *arg, void *results,
 	size_t size, struct td_err *err);

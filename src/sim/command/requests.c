@@ -111,7 +111,10 @@ static int sort(struct requests *r, struct td_err *err)
 	r->loads = calloc(r->service_count, sizeof(*r->loads));
 	if (!r->starts || !r->arrivals || !r->scratch || !r->tokens || !r->loads)
 		return td_err_set(err, -ENOMEM, "out of memory");
-	/* Count two entries further, so that filling leaves each start in its place. */
+	/*
+	 * Each count is stored two entries further on. Filling the table then moves each start to
+	 * its right place.
+	 */
 	for (uint32_t i = 0; i < n; i++)
 		r->starts[service_of(r, &r->all.requests[i]) + 2]++;
 	for (uint32_t s = 0; s < r->service_count; s++)

@@ -83,8 +83,8 @@ uint32_t td_run_undone(const struct td_run_result *result);
  */
 bool td_run_is_whole(const struct td_run *run, uint32_t result);
 /*
- * Returns the result to compare the first one with: fifo's, or that of the first other policy;
- * NULL: there is only one.
+ * Returns the result with which the first policy's is compared: that of fifo, or else of the first
+ * other policy. NULL: only one policy was run.
  */
 const struct td_run_result *td_run_baseline(const struct td_run *run);
 

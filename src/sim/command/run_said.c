@@ -66,8 +66,8 @@ static double gain_of(const struct td_run *run, const struct td_run_result *one,
 }
 
 /*
- * Returns the result under which jobs complete fastest, among policies that were not stopped and
- * lose no more jobs than the first one does; NULL: that is the first one itself.
+ * Returns the result of the policy under which jobs complete fastest. Only policies count that were
+ * not stopped and lose no more jobs than the first one. NULL: the first policy is the fastest.
  */
 static const struct td_run_result *best_other(const struct td_run *run, double *ret_gain)
 {

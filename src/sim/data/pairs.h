@@ -15,7 +15,7 @@ struct td_err;
 
 struct td_pair {
 	uint32_t a, b;
-	double speed_a, speed_b; /* speed beside the other job, where 1 is alone */
+	double speed_a, speed_b; /* the speed of each job beside the other; 1: as fast as alone */
 	bool feasible;
 };
 

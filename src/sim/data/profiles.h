@@ -18,9 +18,9 @@ struct td_sim_profile {
 	/* Share and duty are 1. */
 	struct td_contender contender;
 	/*
-	 * The part of a GPU's time that schedulers are told, as the user declares it or a dry run
-	 * shows. Normally it equals contender.demand. Tests set others, and
-	 * experiments/antman-trace has a row in which it is wrong.
+	 * The part of a GPU's time that the job needs, as schedulers are told: the user declares
+	 * it, or a dry run shows it. Normally it equals contender.demand. Tests set other values,
+	 * and one row of experiments/antman-trace is about a wrong value.
 	 */
 	double told_demand;
 };

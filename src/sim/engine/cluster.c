@@ -293,8 +293,8 @@ static void sample(struct td_cluster *cluster)
 }
 
 /*
- * Handles one event. Returns false if schedulers do not see it. Sampling is such an event: its
- * times depend on the last arrival, which a scheduler does not know before.
+ * Handles one event. Returns false if schedulers must not see it. One such event is sampling: its
+ * times depend on the last arrival, which a scheduler cannot know in advance.
  */
 static bool take(struct td_cluster *cluster, const struct td_event *event)
 {
@@ -336,8 +336,8 @@ static bool is_over(const struct td_cluster *cluster)
 }
 
 /*
- * Handles the events that are due. Returns whether there was one. Later ones stay in the queue,
- * because handling an event may put new ones before them.
+ * Handles the events that are due. Returns whether there was one. Later events stay in the queue,
+ * because handling one may insert others before them.
  */
 static bool advance(struct td_cluster *cluster)
 {

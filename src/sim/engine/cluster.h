@@ -71,7 +71,7 @@ struct td_sim_job {
 		 * of its end.
 		 */
 		end_ns;
-	uint32_t order; /* order of its END event, while it runs */
+	uint32_t order; /* the number of the job's END event, while it runs */
 };
 
 struct td_sim_gpu {
@@ -95,8 +95,8 @@ struct td_costs {
 };
 
 /*
- * Variants of the speeds on a GPU under a scheduler that guards its holders. They give bounds to
- * compare the true one with.
+ * Variants of how fast jobs run on a GPU whose scheduler guards the holder. Results of the variants
+ * are bounds for the true one.
  */
 enum td_sim_world {
 	TD_WORLD_TRUE,

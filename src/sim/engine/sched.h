@@ -1,6 +1,6 @@
 /*
- * The operations that the engine asks of a scheduler, as one table. A scheduler sees what its paper
- * lets it see, which is no speed of a pair that has not run.
+ * The operations of a scheduler, as a table that the engine calls. A scheduler sees only what its
+ * paper lets it see. So it does not know the speeds of two jobs together before they have run.
  */
 #pragma once
 

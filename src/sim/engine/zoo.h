@@ -29,8 +29,8 @@ struct td_err;
  */
 #define TD_ZOO_PROFILED 5u
 /*
- * There is one kind more than tasks: a notebook, which hardly uses its GPU. It is made up, from no
- * table.
+ * One kind of job is not in the paper's table: a notebook, which hardly uses its GPU. Its figures
+ * are made up.
  */
 #define TD_ZOO_NOTEBOOK 9u
 #define TD_ZOO_KINDS    10u

@@ -208,8 +208,8 @@ static bool is_among(const struct td_row *const *rows, uint32_t count, const cha
 }
 
 /*
- * Prints the rows of one figure of the paper as a range from least to most. If that is not possible
- * and they are few, prints them one after the other.
+ * Prints the results for one figure of the paper as a range, from the least to the most. If they do
+ * not form a range and are few, prints them one after the other.
  */
 static void put_group(FILE *out, const struct td_row *rows, uint32_t count, enum td_claim claim,
 	const char *paper)

@@ -17,10 +17,11 @@ enum td_verdict {
 	TD_REPRODUCED,
 	TD_NOT_REPRODUCED,
 	TD_BOUNDED, /* a measured bound excludes it, see td_seeds */
-	/* No other result is possible with this model or policy, so it shows nothing. */
+	/* The model or the policy allows no other result, so the row shows nothing. */
 	TD_BY_CONSTRUCTION,
-	TD_CALIBRATED, /* fitted to this very figure, so it shows nothing */
-	TD_SHOWN,      /* no rule says what would count as reproduced */
+	/* The model was fitted to this figure of the paper, so the row shows nothing. */
+	TD_CALIBRATED,
+	TD_SHOWN, /* no rule says what would count as reproduced */
 	/* Verdicts of tandem in its main measure, over paired seeds, see bootstrap.h. */
 	/* The interval excludes that there is no difference, and the guard holds. */
 	TD_BETTER,

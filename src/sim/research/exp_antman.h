@@ -22,7 +22,8 @@ enum {
 
 /*
  * AntMan in other worlds than the measured one, or with other rules. None of these is a bound:
- * Algorithm 1 places by what it sees, and may place worse where no job is slowed.
+ * Algorithm 1 places jobs by what it sees, so it may place them worse even if no job is slowed
+ * down.
  */
 enum td_antman_other {
 	TD_ANTMAN_FREE,        /* jobs side by side do not slow each other down */

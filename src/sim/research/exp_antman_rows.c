@@ -356,7 +356,10 @@ static void put_none_preempted(struct td_experiment_run *run,
 	td_row_claim(run, TD_CLAIM_ANTMAN_PREEMPTED, variant_of(setting), NULL);
 }
 
-/* Shows which part of AntMan causes its losses: its guard, or that guests stay where they are. */
+/*
+ * Shows which part of AntMan causes its losses: the guard of the guaranteed jobs, or the rule that
+ * guests stay on their GPU.
+ */
 static void put_parts(struct td_experiment_run *run, const struct td_antman_setting *setting,
 	struct ratios *ratios)
 {

@@ -46,8 +46,8 @@ static void put_claim(struct td_experiment_run *run, const struct world *w, bool
 }
 
 /*
- * Adds a row about jobs that never run together. They take their given times, so it is arithmetic
- * and no check of AntMan.
+ * Adds a row about jobs that never run at the same time. Each takes the time that was given as
+ * input, so the row is arithmetic and does not check AntMan.
  */
 static void put_constructed(struct td_experiment_run *run, const struct world *w, bool held,
 	const char *what, const char *paper, const char *note, const char *ours)

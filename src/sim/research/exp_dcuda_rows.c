@@ -325,8 +325,8 @@ static void print_energy(
 }
 
 /*
- * Shows DCUDA at each load: its balancing alone, with one other part each, and all of it with
- * larger groups.
+ * Shows DCUDA at each load with only some of its parts: balancing alone; balancing with one other
+ * part; and all parts, with larger groups.
  */
 static void put_parts(
 	struct td_experiment_run *run, const struct td_dcuda_world *w, const struct power *power)

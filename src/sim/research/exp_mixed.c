@@ -78,7 +78,7 @@ struct world {
 
 struct outcome {
 	double jct_s, by_sort_s[SORTS], late, slower, wait_s, moves;
-	/* Written by the process that simulates, which may be another one. */
+	/* The process that simulates writes these; it may be a forked one. */
 	uint32_t jobs, unfinished;
 };
 

@@ -72,7 +72,10 @@ static void start_matched(struct td_cluster *cluster, const uint32_t *index, con
 		next[r] = at;
 		at += counts[r];
 	}
-	/* Each copy of a row is one of its GPUs, in their order. */
+	/*
+	 * A row of the matching stands for several GPUs of one kind. The n-th copy of the row is
+	 * the n-th of these GPUs.
+	 */
 	for (uint32_t g = 0; g < cluster->gpu_count; g++) {
 		uint32_t row = index[row_of(cluster, g)], kind;
 

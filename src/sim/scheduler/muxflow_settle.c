@@ -7,7 +7,7 @@
 #define STEPS_MAX 2000u
 #define STILL     10u /* the duty has settled after so many steps without a change */
 #define STILL_PPM 50
-/* The figures that the monitor sees are capped at these values, above which it would evict. */
+/* The monitor's figures are capped here at the values above which it would evict jobs. */
 #define USED_MOST   0.96
 #define ACTIVE_MOST 0.92
 

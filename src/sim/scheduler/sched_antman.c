@@ -30,7 +30,10 @@ struct antman {
 	bool changed;
 	uint64_t decided_ns, moved_ns;
 	uint32_t *guests,
-		/* Guests in the order of their starts, for the variant that moves them. */
+		/*
+		 * the number of guests; they are listed in the order of their starts, for the
+		 * variant that moves them
+		 */
 		guest_count;
 };
 

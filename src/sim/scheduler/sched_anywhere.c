@@ -166,8 +166,8 @@ static bool choose_least_loaded(struct td_cluster *cluster, const struct td_sim_
 	uint32_t n = view(cluster, state), found = 0;
 
 	/*
-	 * A full GPU, and one that the gang already has, get a placeholder that makes them look
-	 * fully loaded.
+	 * A full GPU gets a placeholder that makes it look fully loaded. So does a GPU that the job
+	 * has already, because a job of several GPUs needs different ones.
 	 */
 	for (uint32_t g = 0; g < cluster->gpu_count; g++)
 		if (state->taken[g] >= TD_SIM_OCCUPANTS)

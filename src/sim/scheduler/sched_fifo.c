@@ -105,8 +105,8 @@ static void release(struct td_cluster *cluster, uint32_t job)
 }
 
 /*
- * Evicts jobs so that a guaranteed job gets the GPUs that it lacks. Evicted jobs wait before those
- * that have not run yet. Returns false if that is not enough.
+ * Evicts jobs so that a guaranteed job gets the GPUs that it lacks. Evicted jobs wait in front of
+ * jobs that have not run yet. Returns false if even evicting all of them frees too few GPUs.
  */
 static bool make_room(struct td_cluster *cluster, struct fifo *fifo, uint32_t lacking)
 {

@@ -109,8 +109,8 @@ static bool start_gang(struct td_cluster *cluster, uint32_t index)
 }
 
 /*
- * Starts the first waiting jobs of one GPU, as many as find room. Each GPU gets one of them at a
- * time, so that the costs add up.
+ * Starts the first waiting jobs that need one GPU, as many as find room. At most one of them goes
+ * to each GPU at a time: only then the cost of all is the sum of their costs.
  */
 static uint32_t start_singles(struct td_cluster *cluster)
 {

@@ -21,8 +21,8 @@ struct td_sim_knowledge {
 extern const struct td_sched td_sched_fifo, td_sched_preempt, td_sched_gandiva, td_sched_antman,
 	td_sched_tandem, td_sched_round_robin, td_sched_nvshare, td_sched_dcuda, td_sched_optimum;
 /*
- * AntMan with guests that move, which its paper does not do: it shows what staying costs AntMan.
- * Not available in tandem-sim run.
+ * AntMan, except that its guests may move to other GPUs, which the paper's do not. It shows what
+ * staying costs AntMan. `tandem-sim run` does not offer it.
  */
 extern const struct td_sched td_sched_antman_moving;
 /*

@@ -58,8 +58,8 @@ static double memory_on(const struct machine *m, uint32_t gpu)
 }
 
 /*
- * Returns the factor by which all applications of a GPU become slower that use this part of its
- * memory together.
+ * Returns by which factor all applications on a GPU become slower when they use this part of its
+ * memory in total.
  */
 static double thrash_of(const struct machine *m, double memory)
 {
@@ -500,7 +500,10 @@ static void begin_tandem(struct machine *m)
 
 	for (uint32_t i = 0; i < m->count; i++)
 		demands[i] = m->apps[i].core;
-	/* An application here cannot save its state and leave, so others wait for its end. */
+	/*
+	 * An application of this model cannot save its state and leave, so the others wait until it
+	 * ends.
+	 */
 	params.preempts = false;
 	params.share_min = 0;
 	m->cluster = &cluster;

@@ -1,6 +1,6 @@
 /*
- * The machine of DCUDA's experiments: four GPUs of one node, and applications that come one after
- * the other. It is stepped every 100 ms, which is DCUDA's slice.
+ * The machine of DCUDA's experiments: one node with four GPUs, on which applications arrive one
+ * after the other. It is simulated in steps of 100 ms, the slice that DCUDA uses.
  */
 #pragma once
 
@@ -32,8 +32,8 @@ struct td_dcuda_how {
 	 */
 	bool in_place;
 	/*
-	 * A variant of the world: applications that wait for their slice page nothing in, so a
-	 * slice pages only its own memory.
+	 * A variant of the world: an application that waits for its slice brings in none of its
+	 * pages, so only the application in its slice does.
 	 */
 	bool own_pages;
 	/*
@@ -67,7 +67,10 @@ struct td_dcuda_outcome {
 		 */
 		idle_s;
 	uint32_t migrations;
-	/* Applications that came when no GPU had the memory for them, within 90 % of its own. */
+	/*
+	 * The number of applications that arrived when no GPU had room for their memory within 90 %
+	 * of its own.
+	 */
 	uint32_t without_room;
 };
 

@@ -97,8 +97,8 @@ static void make_services(struct td_mudi_world *w, uint32_t seed, double load)
 }
 
 /*
- * No table has the memory of tasks and services. These values are declared, by what such models use
- * in these frameworks.
+ * No table of the paper gives the memory of tasks and services. These values are assumptions, by
+ * what such models use in these frameworks.
  */
 static const double task_gib[TD_ZOO_TASKS] = {9, 7, 26, 4, 12, 14, 27, 32, 16};
 static const struct {
