@@ -85,11 +85,11 @@ int td_verb_act(int argc, char **argv)
 	if (at < 0)
 		return TD_EXIT_USAGE;
 	if (moves && argc != at + 2)
-		return td_cli_fail("migrate: which job, and to which GPU? See tandem ps and "
-				   "tandem gpu");
+		return td_cli_fail(
+			"migrate: expected a job and a GPU: tandem ps and tandem gpu list them");
 	if (sink.shares && argc != at + 2)
-		return td_cli_fail("share: which job, and which share of the SMs, such as 40%%? "
-				   "See tandem ps");
+		return td_cli_fail("share: expected a job and a share of the SMs, such as 40%%: "
+				   "tandem ps lists the jobs");
 	if (!moves && !sink.shares && argc != at + 1 && !(restarts && argc == at + 2))
 		return td_cli_fail("%s: which job? See tandem ps", argv[0]);
 	if (argc == at + 2)

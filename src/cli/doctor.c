@@ -164,7 +164,8 @@ static void check_locks(struct report *report)
 
 	if (r < 0) {
 		snprintf(text, sizeof(text),
-			"no directory for the locks that give each GPU to one daemon: %s",
+			"no directory for the lock files, by which each GPU belongs to one daemon: "
+			"%s",
 			strerror(-r));
 		report_check(report, "locks", false, text);
 	}
@@ -267,8 +268,8 @@ static bool raises_rights(int fd)
 static const char *why_not(const struct report *report, int fd, const Elf64_Ehdr *header)
 {
 	if (!td_cli_is_for_this_machine(header))
-		return "of another kind of processor than libtandem.so, which cannot be loaded "
-		       "into it";
+		return "built for another kind of processor than libtandem.so, which cannot be "
+		       "loaded into it";
 	if (!td_cli_has_interpreter(fd, header))
 		return "static, tandem cannot reach it";
 	if (raises_rights(fd))

@@ -421,8 +421,9 @@ static int set_environment(const struct job *job, const char *command)
 	if (!td_cli_is_library(library, why, sizeof(why)))
 		return td_cli_fail("TANDEM_LIB: %s", why);
 	if (strpbrk(library, ": "))
-		return td_cli_fail("\"%s\" cannot be preloaded: its path has a blank or a colon, "
-				   "which end it in LD_PRELOAD: set TANDEM_LIB to a link to it",
+		return td_cli_fail("\"%s\" cannot be preloaded: LD_PRELOAD ends a path at a blank "
+				   "or a colon: set "
+				   "TANDEM_LIB to a link without them",
 			library);
 	if (snprintf(preload, sizeof(preload), "%s%s%s", library, others && *others ? ":" : "",
 		    others ? others : "") >= (int)sizeof(preload))

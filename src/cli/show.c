@@ -177,7 +177,8 @@ static int become(
 
 	td_output_flush();
 	if (!td_cli_find(path, sizeof(path), variable, candidates))
-		return td_cli_fail("%s is not beside this program: %s, or set %s to its path",
+		return td_cli_fail(
+			"%s is not in the folder of this program: %s, or set %s to its path",
 			candidates[0], what, variable);
 	execv(path, argv);
 	return td_cli_fail("%s: %s", path, strerror(errno));

@@ -321,8 +321,9 @@ static int judge_all(const struct table *table, struct table *others,
 	}
 	if (judged.neighbours < 3)
 		return td_err_set(err, -EINVAL,
-			"%u neighbours were measured: expected three or more, so that one can be "
-			"left out",
+			"only %u programs beside the service were measured: expected three or "
+			"more, so that "
+			"each prediction can be tested on one that was left out",
 			judged.neighbours);
 	for (uint32_t row = 0; row < table->count && !r; row++)
 		if (!is_alone(table, row) && (!row || table->groups[row] != table->groups[row - 1]))

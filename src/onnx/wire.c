@@ -72,7 +72,7 @@ int td_wire_next(struct td_span *message, struct td_field *ret, const char **why
 		r = take_fixed(&rest, 4, &ret->value);
 		break;
 	case TD_WIRE_BYTES:
-		*why = "a field is longer than what it lies in";
+		*why = "a field is longer than the message around it";
 		r = take_bytes(&rest, &ret->bytes);
 		break;
 	default: *why = "a field is of no type of protocol buffers"; r = -EBADMSG;

@@ -142,8 +142,8 @@ static int read_models(const char *bytes, size_t size, const uint64_t *words,
 		bytes += part;
 		size -= (size_t)part;
 	}
-	return size ? td_err_set(err, -EINVAL, "it has %zu bytes behind its models: expected none",
-			      size)
+	return size ? td_err_set(err, -EINVAL,
+			      "the file has %zu bytes behind its models: expected none", size)
 		    : 0;
 }
 

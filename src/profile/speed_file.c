@@ -271,7 +271,8 @@ int td_speed_file_from_bytes(
 		return td_err_set(err, -EINVAL, "it is no file of speeds");
 	if (magic != (MAGIC | VERSION))
 		return td_err_set(err, -EINVAL,
-			"it has version %u: expected %u, which tandem profile campaign writes",
+			"the file has version %u: expected %u, which tandem profile campaign "
+			"writes",
 			(unsigned)(magic & 0xffff), VERSION);
 	e = get_word(&r, &count) ? get_kinds(&r, count, &file, err) : ends(err);
 	if (e)

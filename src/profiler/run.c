@@ -140,7 +140,8 @@ static int keep(const struct request *request, struct td_store *store,
 		td_printable(td_program_command(command, sizeof(command), job->argv)), time(NULL),
 		&program);
 	if (!*program.gpu)
-		return td_err_set(err, -ENODEV, "the daemon has not told which GPU it was");
+		return td_err_set(
+			err, -ENODEV, "the daemon did not tell which GPU the program used");
 	r = td_store_add_program(store, &program);
 	r = r ? r : td_store_get_program(store, program.gpu, program.name, &row);
 	if (r)

@@ -113,7 +113,7 @@ const char *td_access_reason(enum td_verdict verdict)
 {
 	switch (verdict) {
 	case TD_ACCESS_HOST: return "This is served to localhost, 127.0.0.1 and [::1] alone.\n";
-	case TD_ACCESS_ORIGIN: return "Another page asked for this: it is refused.\n";
+	case TD_ACCESS_ORIGIN: return "Refused: the request came from another web page.\n";
 	case TD_ACCESS_TOKEN:
 		return "The token is missing or wrong: open the address that `tandem web` "
 		       "printed.\n";

@@ -74,7 +74,7 @@ def one_that_is_ended_goes_on_and_leaves_the_node_as_it_was():
         assert [(row["service"], row["curves"]) for row in listed] == [("api", 6)], listed
         shown = world.tandem("model", "--json", "--rate", "20", "--objective", "1s", "api")
         assert 0.1 <= json.loads(shown.stdout)["share"] <= 1, shown
-        assert "2 neighbours were measured" in world.tandem("model", "--unseen", "api").stderr
+        assert "only 2 programs beside" in world.tandem("model", "--unseen", "api").stderr
         # The daemon has it: nothing is missing for mudi any more.
         assert world.tandem("set", "policy=mudi").returncode == 0
 

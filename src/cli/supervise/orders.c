@@ -24,7 +24,8 @@ static const char *refusal(const struct td_orders *orders, const struct td_msg_o
 	if (msg->kind == TD_ORDER_STOP || msg->kind == TD_ORDER_RESTART)
 		return NULL;
 	if (msg->kind != TD_ORDER_SHADOW || !orders->may_shadow)
-		return "tandem run cannot do that: it stops, restarts and queues jobs";
+		return "tandem run cannot carry out that order: it can stop, restart and queue "
+		       "jobs";
 	if (life->state != TD_LIFE_RUNNING)
 		return "the job does not run";
 	if (shadow->state != TD_SHADOW_NONE)

@@ -98,15 +98,18 @@ static const struct {
 } settings_table[SETTING_N] = {
 	[CLASS] = {"class", "name", "online, guaranteed or besteffort: who goes first"},
 	[UPGRADE] = {"upgrade", "name",
-		"the class that it gets as soon as its user's quota has room, or none"},
-	[WEIGHT] = {"weight", "", "how long its turns are beside those of its class"},
-	[MEM] = {"mem", "size", "the most that its processes together may have on a GPU, or none"},
+		"the class that the job gets as soon as its user's quota has room, or none"},
+	[WEIGHT] = {"weight", "",
+		"the length of the job's turns compared with other jobs of its class"},
+	[MEM] = {"mem", "size",
+		"the most memory that all processes of the job together may have on a GPU, or "
+		"none"},
 	[MEM_SOFT] = {"mem-soft", "size",
 		"the most of that on the GPU itself: the rest lies on the host, or none"},
 	[DUTY] = {"duty", "share", "the most of a GPU's time for each of its processes, or none"},
 	[SLACK] = {"slack", "share",
 		"guaranteed: how much longer than alone its steps may take, or none"},
-	[BATCH] = {"batch", "", "a service: the batch that it is to run with, or none"},
+	[BATCH] = {"batch", "", "for a service: the batch that it is to run with, or none"},
 	[PAUSED] = {"paused", "on|off", "on: it may not use a GPU"},
 };
 

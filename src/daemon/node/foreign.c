@@ -115,7 +115,8 @@ int td_node_ungoverned(struct td_node *node, struct td_process *process,
 {
 	static const char *const reasons[TD_UNGOVERNED_N] = {
 		[TD_UNGOVERNED_UNNAMED] = "the driver does not tell which GPU it uses",
-		[TD_UNGOVERNED_GPUS] = "it uses more GPUs than one process can share",
+		[TD_UNGOVERNED_GPUS] =
+			"the process uses more GPUs than tandem can share for one process",
 		[TD_UNGOVERNED_CONTEXTS] = "it has more CUDA contexts than are followed",
 	};
 

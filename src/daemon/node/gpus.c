@@ -290,8 +290,9 @@ uint32_t td_gpus_come(struct td_node *node, struct td_identity who, const struct
 	place = find_free_place(node);
 	if (place == TD_GPU_MAX || !td_gpus_have_place(node, who, msg->gpu)) {
 		(void)td_err_set(err, -ENOSPC,
-			"%s is one more than the %u GPUs that are shared at once: programs run "
-			"there as without tandem",
+			"%s is beyond the %u GPUs that this daemon can share at once: programs on "
+			"it run as "
+			"without tandem",
 			td_uuid_format(uuid, msg->gpu), TD_GPU_MAX);
 		return TD_GPU_MAX;
 	}

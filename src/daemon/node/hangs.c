@@ -114,7 +114,7 @@ void td_hangs_xid(
 		td_hangs_xid_of(node, listed, server) != TD_XID_OF_UNKNOWN)
 		return;
 	td_hang_died(&gpu->hang, now_ns);
-	snprintf(detail, sizeof(detail), "suspect: Xid %u, and it is not known of which process",
+	snprintf(detail, sizeof(detail), "suspect: Xid error %u, caused by an unknown process",
 		listed->xid);
 	td_node_gpu_event(node, TD_EVENT_MPS, NULL, td_gpu_number(node, index), now_ns, detail);
 }

@@ -227,8 +227,9 @@ static uint32_t take_gpu(struct td_node *node, const struct td_process *process,
 
 	if (!td_node_may_have_client(node, process->who)) {
 		(void)td_err_set(err, -ENOSPC,
-			"uid %u has its part of the %u users of GPUs that there can be: more run "
-			"as without tandem",
+			"uid %u has used up its share of the %u clients that the daemon can have: "
+			"its further "
+			"programs run as without tandem",
 			(unsigned)process->who.uid, TD_CLIENT_MAX);
 		return TD_GPU_MAX;
 	}

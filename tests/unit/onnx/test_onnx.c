@@ -280,7 +280,7 @@ TEST(what_is_no_model_is_refused_with_the_place)
 		CHECK(error.offset <= size);
 	}
 	CHECK_EQ(td_onnx_layers(model.bytes, model.size - 1, counts, &error), -EBADMSG);
-	CHECK_STR(error.why, "a field is longer than what it lies in");
+	CHECK_STR(error.why, "a field is longer than the message around it");
 	CHECK_EQ(error.offset, 10);
 	CHECK_EQ(td_onnx_layers("\x0b", 1, counts, &error), -EBADMSG);
 	CHECK_STR(error.why, "a field is of no type of protocol buffers");

@@ -63,7 +63,8 @@ TEST(a_damaged_file_is_refused)
 	CHECK_STR(err.msg, "it has 1 bytes behind its end");
 	bytes[0] = 2;
 	CHECK_EQ(td_speed_file_from_bytes(bytes, size, &file, &err), -EINVAL);
-	CHECK_STR(err.msg, "it has version 2: expected 1, which tandem profile campaign writes");
+	CHECK_STR(err.msg,
+		"the file has version 2: expected 1, which tandem profile campaign writes");
 	bytes[0] = 1;
 	bytes[16 + 63] = 'x'; /* behind the name of the GPU */
 	CHECK_EQ(td_speed_file_from_bytes(bytes, size, &file, &err), -EINVAL);
