@@ -1,11 +1,14 @@
 /* Implements text.h. */
 #include "base/text.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/parse.h"
 
@@ -111,4 +114,16 @@ void td_text_add_json(struct td_text *text, const char *value)
 	}
 	td_text_put(text, (const char *)plain, (size_t)(at - plain));
 	td_text_put(text, "\"", 1);
+}
+
+int td_file_read(const char *path, char *ret, size_t len)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), r;
+	ssize_t n = fd < 0 ? -1 : read(fd, ret, len - 1);
+
+	r = n < 0 ? -errno : 0;
+	ret[n > 0 ? n : 0] = 0;
+	if (fd >= 0)
+		close(fd);
+	return r;
 }

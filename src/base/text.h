@@ -23,3 +23,9 @@ void td_text_add(struct td_text *text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Adds a JSON string with its quotes. Bytes that are not UTF-8 become "?". */
 void td_text_add_json(struct td_text *text, const char *value);
+
+/*
+ * Reads the beginning of a small file, such as those of /proc: at most len - 1 bytes, ended with a
+ * NUL. Returns 0 or -errno; the text is empty then.
+ */
+int td_file_read(const char *path, char *ret, size_t len);

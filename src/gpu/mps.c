@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/bounds.h"
+#include "base/text.h"
 #include "base/time.h"
 
 #define DEFAULT_DIRECTORY "/tmp/nvidia-mps"
@@ -87,16 +88,10 @@ static bool is_control(pid_t pid)
 {
 	char path[64], stat[256];
 	const char *name, *end;
-	ssize_t n;
-	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	if (td_file_read(path, stat, sizeof(stat)))
 		return false;
-	n = read(fd, stat, sizeof(stat) - 1);
-	close(fd);
-	stat[n > 0 ? n : 0] = 0;
 	name = strchr(stat, '(');
 	end = strrchr(stat, ')');
 	return name && end && !strncmp(name + 1, TD_MPS_PROGRAM, 15) &&

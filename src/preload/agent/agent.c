@@ -627,7 +627,7 @@ bool td_agent_start(void)
 	if (!started && td_settings.socket[0]) {
 		self.backoff_ns = BACKOFF_MIN_NS;
 		td_plans_init(send_msg);
-		(void)td_bell_init(&bell); /* on failure the agent still wakes by its timeouts */
+		(void)td_bell_init(&bell); /* if it fails, the agent wakes by its time-outs */
 		started = !td_thread_start(agent_main);
 	}
 	td_lock_drop(&start_lock);

@@ -1,5 +1,8 @@
 /* A text that grows: nothing is cut, and JSON of it is JSON. */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "test.h"
@@ -39,4 +42,30 @@ TEST(json_strings_are_escaped_and_utf8)
 	td_text_add_json(&text, "a\"b\\c\nd\x01ü\xff€\xe2\x82");
 	CHECK(!strcmp(text.text, "\"a\\\"b\\\\c\\u000ad\\u0001ü?€??\""));
 	td_text_deinit(&text);
+}
+
+TEST(the_beginning_of_a_file_is_a_text)
+{
+	char path[] = "/tmp/tandem-file-XXXXXX", text[8] = "before";
+	int fd = mkstemp(path);
+
+	CHECK(fd >= 0);
+	CHECK_EQ(write(fd, "0123456789", 10), 10);
+	CHECK_EQ(td_file_read(path, text, sizeof(text)), 0);
+	CHECK_STR(text, "0123456");
+	CHECK_EQ(ftruncate(fd, 3), 0);
+	CHECK_EQ(td_file_read(path, text, sizeof(text)), 0);
+	CHECK_STR(text, "012");
+	close(fd);
+	unlink(path);
+}
+
+TEST(a_file_that_cannot_be_read_is_an_empty_text)
+{
+	char text[8] = "before";
+
+	CHECK_EQ(td_file_read("/proc/self/none", text, sizeof(text)), -ENOENT);
+	CHECK_STR(text, "");
+	CHECK_EQ(td_file_read("/", text, sizeof(text)), -EISDIR);
+	CHECK_STR(text, "");
 }

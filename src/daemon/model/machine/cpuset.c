@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
 #define CPU_MAX    65535u
 #define OWN        "/tandemd"
 #define BESTEFFORT "/besteffort"
@@ -107,16 +109,12 @@ static bool has_word(const char *text, const char *word)
 static int check_controller(const char *own)
 {
 	char path[TD_CPUSET_PATH + 64], text[512];
-	ssize_t n;
-	int fd;
+	int r;
 
 	path_of(path, sizeof(path), own, "", "/cgroup.controllers");
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = 0;
+	r = td_file_read(path, text, sizeof(text));
+	if (r)
+		return r;
 	return has_word(text, "cpuset") ? 0 : -ENODEV;
 }
 
@@ -242,16 +240,8 @@ static const char *const limits[] = {
 /* Writes the first line of the file. Returns 0 or -errno. */
 static int read_line(const char *path, char *ret, size_t len)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), r = 0;
-	ssize_t n;
+	int r = td_file_read(path, ret, len);
 
-	if (fd < 0)
-		return -errno;
-	n = read(fd, ret, len - 1);
-	if (n < 0)
-		r = -errno;
-	close(fd);
-	ret[n > 0 ? n : 0] = 0;
 	ret[strcspn(ret, "\n")] = 0;
 	return r;
 }

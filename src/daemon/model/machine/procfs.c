@@ -10,6 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
 /* These numbers are the same on all architectures; older headers lack them. */
 #ifndef SYS_pidfd_send_signal
 #define SYS_pidfd_send_signal 424
@@ -224,16 +226,12 @@ static int read_uids(pid_t pid, uid_t *ret_real, uid_t *ret_effective)
 {
 	char path[64], text[1024];
 	const char *line;
-	ssize_t n;
-	int fd;
+	int r;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = 0;
+	r = td_file_read(path, text, sizeof(text));
+	if (r)
+		return r;
 	line = strstr(text, "\nUid:");
 	return line && sscanf(line, "\nUid: %u %u", ret_real, ret_effective) == 2 ? 0 : -ESRCH;
 }

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "daemon/model/machine/procfs.h"
 
 /* Older headers lack these. */
@@ -65,11 +66,7 @@ bool td_spaces_parse_uid_map(const char *text)
 
 static bool read_text(const char *path, char *ret, size_t len)
 {
-	td_auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, ret, len - 1);
-
-	ret[n > 0 ? n : 0] = 0;
-	return n > 0;
+	return !td_file_read(path, ret, len) && *ret;
 }
 
 static bool read_file(const char *path, struct td_space_file *ret)
