@@ -248,3 +248,13 @@ void td_zoo_rates(
 			(float)(0.15 * zoo->most_per_s[kind] * load * (2 / 3. + level * 2 / 15.));
 	}
 }
+
+uint32_t td_zoo_draw_task(const struct td_zoo *zoo, uint64_t *random)
+{
+	double at = td_random_unit(random);
+	uint32_t t = 0;
+
+	while (t + 1 < TD_ZOO_TASKS && at >= zoo->fractions[t])
+		at -= zoo->fractions[t++];
+	return t;
+}

@@ -48,6 +48,9 @@ struct td_zoo {
 
 int td_zoo_read(const char *data, struct td_zoo *ret, struct td_err *err);
 
+/* Draws a task at random, each as likely as its part in Table 3. */
+uint32_t td_zoo_draw_task(const struct td_zoo *zoo, uint64_t *random);
+
 /*
  * A load curve has six levels, from 0.67 to 1.33 times a mean. The mean is `load` times 15 % of the
  * greatest throughput. It is a random walk: each interval goes a level up, down or none.

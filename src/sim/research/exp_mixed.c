@@ -89,16 +89,6 @@ static int by_submit(const void *a, const void *b)
 	return (x->submit_ns > y->submit_ns) - (x->submit_ns < y->submit_ns);
 }
 
-static uint32_t draw_task(const struct td_zoo *zoo, uint64_t *random)
-{
-	double at = td_random_unit(random);
-	uint32_t t = 0;
-
-	while (t + 1 < TD_ZOO_TASKS && at >= zoo->fractions[t])
-		at -= zoo->fractions[t++];
-	return t;
-}
-
 static uint32_t draw_gpus(int sort, uint64_t *random)
 {
 	double at = td_random_unit(random);
@@ -130,7 +120,8 @@ static void make_jobs(struct world *w, uint32_t seed)
 				.submit_ns = (uint64_t)(DAY_S * td_random_unit(&random) * 1e9),
 				.work_s = span,
 				.gpus = draw_gpus(sort, &random),
-				.profile = notebook ? TD_ZOO_NOTEBOOK : draw_task(&w->zoo, &random),
+				.profile = notebook ? TD_ZOO_NOTEBOOK
+						    : td_zoo_draw_task(&w->zoo, &random),
 				.class = sort == GUARANTEED ? TD_CLASS_GUARANTEED
 							    : TD_CLASS_BESTEFFORT,
 				.tenant = (uint32_t)sort,

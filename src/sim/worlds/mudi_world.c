@@ -48,16 +48,6 @@ int td_mudi_pools(struct td_mudi_world *w, struct td_err *err)
 	return 0;
 }
 
-static uint32_t draw_task(const struct td_zoo *zoo, uint64_t *random)
-{
-	double at = td_random_unit(random);
-	uint32_t t = 0;
-
-	while (t + 1 < TD_ZOO_TASKS && at >= zoo->fractions[t])
-		at -= zoo->fractions[t++];
-	return t;
-}
-
 static void make_tasks(struct td_mudi_world *w, uint32_t seed, double crowd)
 {
 	uint64_t random = seed * 31 + 5;
@@ -70,7 +60,7 @@ static void make_tasks(struct td_mudi_world *w, uint32_t seed, double crowd)
 	first += (seed - 1) * TD_MUDI_TASKS % (last - first - w->task_count);
 	from_s = w->trace->jobs[first].submit_s;
 	for (uint32_t i = 0; i < w->task_count; i++) {
-		uint32_t task = draw_task(&w->zoo, &random);
+		uint32_t task = td_zoo_draw_task(&w->zoo, &random);
 		int class = w->zoo.classes[task];
 		uint32_t like = w->pools[class][td_random_below(&random, w->pool_counts[class])];
 
