@@ -31,10 +31,12 @@ static void hand_figures_over(struct td_job *job, uint32_t before, uint32_t now)
 	td_list_for_each (i, &job->members) {
 		struct td_process *to = td_container_of(i, struct td_process, of_job);
 
+		if (!to->service || to->instance != now)
+			continue;
 		td_list_for_each (j, &job->members) {
 			struct td_process *from = td_container_of(j, struct td_process, of_job);
 
-			if (to->instance == now && from->instance == before)
+			if (from->instance == before)
 				td_service_follow(to->service, from->service);
 		}
 	}
