@@ -10,14 +10,9 @@ static uint64_t bound_of(const struct td_holding *h)
 	return h->told == TD_UNBOUNDED ? 0 : h->told;
 }
 
-static bool is_newer(uint32_t a, uint32_t b)
-{
-	return (int32_t)(a - b) > 0;
-}
-
 void td_holding_tell(struct td_holding *h, uint64_t bytes, uint32_t seq)
 {
-	assert(is_newer(seq, h->seq));
+	assert((int32_t)(seq - h->seq) > 0);
 	h->told = bytes;
 	h->seq = seq;
 	h->believed = td_max_u64(h->believed, bound_of(h));
@@ -63,12 +58,13 @@ uint64_t td_account_room(const struct td_account *account, const struct td_holdi
 
 void td_account_tell(struct td_account *account, struct td_holding *h, uint64_t bytes, uint32_t seq)
 {
-	uint64_t before = td_holding_charge(h), charged = account->charged;
+	uint64_t before = td_holding_charge(h), rises;
 
-	assert(charged >= before);
+	assert(account->charged >= before);
 	td_holding_tell(h, bytes, seq);
-	account->charged += td_holding_charge(h) - before;
-	assert(account->charged <= td_max_u64(account->limit, charged));
+	rises = td_holding_charge(h) - before;
+	account->charged += rises;
+	assert(!rises || account->charged <= account->limit);
 }
 
 void td_account_used(
