@@ -534,6 +534,8 @@ TEST(a_file_that_is_no_database_is_refused)
 		CHECK(write(fd, "no database at all. ", 20) == 20);
 	close(fd);
 	r = td_store_open(path, &store);
+	if (r != -ENOSYS)
+		CHECK_EQ(td_store_open_to_read(path, &store), r);
 	unlink(path);
 	if (r == -ENOSYS)
 		SKIP("built without SQLite");

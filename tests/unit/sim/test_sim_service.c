@@ -5,7 +5,9 @@
 #include "test.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/time.h"
 #include "sim/base/random.h"
@@ -27,6 +29,19 @@ static struct td_sim_knowledge knowledge;
 static const uint32_t nodes[] = {4, 4};
 /* A figure of a queue is the same for all, and costs milliseconds. */
 static struct td_batch_table table;
+
+/* The number of allocations that succeed before one fails. */
+static unsigned good = UINT_MAX;
+
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+	if (good != UINT_MAX && !good--)
+		return NULL;
+	return __real_calloc(count, size);
+}
 
 static void begin(double rate)
 {
@@ -185,6 +200,23 @@ TEST(mudi_is_tuned_again_until_the_objective_is_held)
 	td_cluster_run(&cluster);
 	(void)sum_ct();
 	CHECK(td_cluster_late(&cluster, TD_SERVICE_NONE) < 0.005);
+	td_cluster_deinit(&cluster);
+}
+
+TEST(a_start_that_lacks_memory_says_so_whichever_allocation_fails)
+{
+	unsigned failures = 0;
+	int r;
+
+	begin_mudi(300);
+	do {
+		good = failures;
+		r = start(&td_sched_mudi);
+		good = UINT_MAX;
+		CHECK(!r || r == -ENOMEM);
+	} while (r && failures++ < 1000);
+	CHECK_EQ(r, 0);
+	CHECK(failures > SERVICES);
 	td_cluster_deinit(&cluster);
 }
 

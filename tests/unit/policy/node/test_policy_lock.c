@@ -452,3 +452,40 @@ TEST(who_is_being_filled_beside_memory_that_stays_is_not_sent_away_for_it)
 	CHECK_EQ(grants[0].gate, TD_GATE_CLOSED);
 	free(state);
 }
+
+/*
+ * The holder's turn is not over, so nobody is closed for the one that waits, and it pays for no
+ * hand-over if the holder ends by itself.
+ */
+TEST(a_job_that_waits_for_the_end_of_a_turn_displaces_nobody)
+{
+	static struct td_client_view clients[2];
+	static struct td_grant grants[2];
+	struct td_gpu_view gpu = {.capacity_bytes = CAPACITY, .handover_ns = MS};
+	struct td_view view = {&gpu, clients, 1, 2, 0};
+	struct td_plan plan = {.grants = grants};
+	struct td_policy_options options = {.enabled = true,
+		.quantum_ns = QUANTUM,
+		.quantum_min_ns = 20 * MS,
+		.swap_share_ppm = 100000};
+	const struct td_policy *policy = td_policy_find("nvshare");
+	struct td_lock_plan *state = calloc(1, policy->state_bytes);
+
+	for (uint32_t c = 0; c < 2; c++)
+		clients[c] = (struct td_client_view){.id = c + 1,
+			.group = c + 1,
+			.class = TD_CLASS_BESTEFFORT,
+			.weight = 1,
+			.movable = true,
+			.wants = true,
+			.wants_since_ns = 1 + c,
+			.phase = c ? TD_PHASE_OPEN : TD_PHASE_CLOSED,
+			.phase_since_ns = QUANTUM,
+			.resident_bytes = GIB,
+			.demanded_bytes = GIB};
+	policy->step(state, &options, &view, QUANTUM + MS, &plan);
+	CHECK_EQ(grants[0].gate, TD_GATE_CLOSED);
+	CHECK_EQ(grants[1].gate, TD_GATE_OPEN);
+	CHECK(!state->lock.groups[state->lock.group_of[0]].use.displaces);
+	free(state);
+}

@@ -160,3 +160,16 @@ CASE(beside_what_came_from_other_processes_since_the_last_answer_more_is_asked_f
 	EXPECT(td_client_need(0, 6 * MIB, TD_MOVABLE) == TD_NEED_DEVICE);
 	begin_to_ask();
 }
+
+CASE(the_excess_is_what_lies_on_the_device_beyond_its_limit)
+{
+	start_open(1);
+	atomic_store(&fake.demanded, 50 * MIB);
+	atomic_store(&fake.resident, 50 * MIB);
+	plan_spilling(60 * MIB);
+	until_reported();
+	EXPECT(td_client_excess(0) == 0);
+	plan_spilling(20 * MIB);
+	until_reported();
+	EXPECT(td_client_excess(0) == atomic_load(&fake.resident) - 20 * MIB);
+}

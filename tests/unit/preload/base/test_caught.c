@@ -126,6 +126,34 @@ TEST(a_default_is_one_with_any_flag)
 	CHECK_EQ(WEXITSTATUS(status), FINE);
 }
 
+static void *end_later(void *arg)
+{
+	td_time_sleep_until_ns(td_time_now_ns() + 200 * TD_NS_PER_MS);
+	_exit(*(int *)arg);
+}
+
+/* The other thread ends the process while this one must still be waiting. */
+static void ignore_too_late(void)
+{
+	static int number = SIGPIPE, status = FINE;
+	const struct sigaction ignore = {.sa_handler = SIG_IGN};
+	pthread_t thread;
+
+	start(raise_one, &number);
+	if (!wait_for_stay() || pthread_create(&thread, NULL, end_later, &status))
+		return;
+	(void)td_caught_action(SIGPIPE, &ignore, NULL);
+	_exit(FINE + 1);
+}
+
+TEST(a_disposition_set_after_the_signal_came_has_no_effect)
+{
+	int status = end_of(ignore_too_late);
+
+	CHECK(WIFEXITED(status));
+	CHECK_EQ(WEXITSTATUS(status), FINE);
+}
+
 static void be_first_of_namespace(void)
 {
 	int status = 0;

@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <stdint.h>
 
+#include "preload/image/extent.h"
 #include "preload/image/image.h"
 
 #define HEAD ".version 7.0\n.target sm_70\n.address_size 64\n"
@@ -313,4 +314,28 @@ TEST(what_is_compressed_counts_where_it_is_looked_into)
 	f.packed.more[1] = sizeof(struct cubin);
 	f.packed.zeros[0] = UINT32_MAX;
 	CHECK(td_image_data(&f, sizeof(f), true).unknown);
+}
+
+/* nvcc's wrapper: magic, version 1, then a pointer to the fatbin. */
+TEST(of_a_wrapper_the_fatbin_within_is_the_image)
+{
+	static const struct {
+		uint32_t magic;
+		uint16_t version, header_bytes;
+		uint64_t bytes;
+	} fatbin = {0xba55ed50, 1, 16, 72};
+	struct {
+		uint32_t magic, version;
+		const void *data;
+	} wrapper = {0x466243b1, 1, &fatbin};
+	size_t bytes = 0;
+
+	CHECK(td_image_extent(&fatbin, &bytes) == &fatbin);
+	CHECK_EQ(bytes, 88);
+	bytes = 0;
+	CHECK(td_image_extent(&wrapper, &bytes) == &fatbin);
+	CHECK_EQ(bytes, 88);
+	wrapper.version = 2; /* several fatbins */
+	CHECK(!td_image_extent(&wrapper, &bytes));
+	CHECK(td_image_extent(HEAD, &bytes) && bytes == strlen(HEAD));
 }

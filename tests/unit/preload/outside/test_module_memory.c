@@ -11,6 +11,7 @@
 #include "preload/base/settings.h"
 #include "preload/link/client_internal.h"
 #include "preload/outside/libraries.h"
+#include "preload/outside/outside_table.h"
 
 #define MIB    (1ull << 20)
 #define MODULE ((CUmodule)0x7000)
@@ -100,6 +101,14 @@ TEST(what_a_module_takes_each_time_counts)
 	CHECK_EQ(td_hook_cuModuleUnload(module), CUDA_SUCCESS);
 	CHECK_EQ(demanded(), 0);
 	CHECK_EQ(free_bytes, 64 * BYTES);
+}
+
+/* A thread may have a slot in hand that a fork has emptied. */
+TEST(a_slot_without_a_context_is_no_device)
+{
+	begin("8m", 3 * MIB);
+	for (unsigned slot = 1; slot < 16; slot++)
+		CHECK_EQ(td_table_device(slot), -1);
 }
 
 TEST(what_others_took_meanwhile_is_not_counted)
