@@ -86,7 +86,8 @@ int td_cli_ask_or_start(
  */
 int td_cli_json_option(int argc, char **argv, bool *ret_json);
 /*
- * The same for verbs without other arguments. Returns 0, or TD_EXIT_USAGE after printing an error.
+ * Like td_cli_json_option(), for verbs that take no other arguments. Returns 0, or TD_EXIT_USAGE
+ * after printing an error.
  */
 int td_cli_list_options(int argc, char **argv, bool *ret_json);
 

@@ -39,8 +39,8 @@ int td_campaign_learn(const struct td_campaign_point *points, uint32_t count, co
 struct td_campaign_judged {
 	double error[TD_PROFILE_MODELS];
 	/*
-	 * The same errors of a predictor that takes the mean of all other neighbours with that
-	 * batch.
+	 * The same errors, of a predictor that always gives the mean of all other neighbours with
+	 * that batch.
 	 */
 	double of_mean[TD_PROFILE_MODELS];
 	uint32_t neighbours, curves; /* how many were left out */

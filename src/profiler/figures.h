@@ -31,7 +31,10 @@ struct td_figures {
 	uint64_t used_ns;   /* time in which kernels ran */
 	uint64_t active_ns; /* the same, times the share of the SMs that they had */
 	uint64_t launches, steps, held_ns;
-	/* The core demand and the duty (1: the whole time) at each moment, summed over the time. */
+	/*
+	 * The core demand and the duty, each integrated over the time: their mean times the time. A
+	 * duty of 1 is the whole time.
+	 */
 	double core_ns, duty_ns;
 	uint64_t peak_bytes, resident_bytes; /* the most of any round */
 	uint64_t step_ns;                    /* median, of the last round; 0: no steps are known */

@@ -130,7 +130,7 @@ static int start(struct measuring *m, struct td_err *err)
 	return 0;
 }
 
-/* Has it ended? */
+/* Returns whether the program has ended. */
 static bool reap(struct td_measured_job *job)
 {
 	if (job->pid <= 0)

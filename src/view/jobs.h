@@ -40,7 +40,7 @@ bool td_jobs_says(const struct td_snapshot_job *job, enum td_jobs_column column)
 
 /* Writes the contents of a cell into TD_JOBS_CELL bytes; "" if there is no value. Returns buf. */
 char *td_jobs_cell(char *buf, const struct td_snapshot_job *job, enum td_jobs_column column);
-/* The same for the sums of other users' processes. */
+/* Like td_jobs_cell(), for the row with the sums of other users' processes. */
 char *td_jobs_cell_of_others(
 	char *buf, const struct td_msg_others *others, enum td_jobs_column column);
 

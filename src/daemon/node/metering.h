@@ -35,7 +35,10 @@ void td_metering_add(struct td_node *node, const struct td_client *client);
 /* Returns a rate of the client, reduced in proportion. */
 uint32_t td_metering_ppm(const struct td_node *node, const struct td_client *client, uint32_t ppm);
 
-/* The same for a policy's view, where 0 means "unknown": a known rate is at least 1. */
+/*
+ * Like td_metering_ppm(), for the view of a policy, where 0 means "unknown": a known rate is at
+ * least 1.
+ */
 uint32_t td_metering_shown_ppm(
 	const struct td_node *node, const struct td_client *client, uint32_t ppm);
 

@@ -47,7 +47,10 @@ struct td_tenant_change {
 int td_tenant_check(
 	const struct td_node *node, const struct td_tenant_change *change, struct td_err *err);
 
-/* The same for a new job of a user. mem is its memory limit as typed; empty: none. */
+/*
+ * Like td_tenant_check(), for a job that a user is about to start. mem is its memory limit as
+ * typed; empty: no limit.
+ */
 int td_tenant_check_new(const struct td_node *node, struct td_identity who, enum td_class class,
 	const char *mem, struct td_err *err);
 

@@ -200,7 +200,7 @@ static void lost(uint64_t now_ns)
 	lose(now_ns, false);
 }
 
-/* Is the gate open, and has this process memory on a device, or submitted work? */
+/* Whether the gate is open, and the process has memory on a device or work submitted. */
 static bool holds(void)
 {
 	struct td_memory_stats stats;

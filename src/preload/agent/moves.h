@@ -57,8 +57,8 @@ void td_moves_set_mover(const struct td_mover *mover);
 /* -- called by the agent only -- */
 
 /*
- * Was the last cancelled move to go to this GPU? A daemon that has no room there cancels the move
- * and does not answer ATTACH.
+ * Returns whether the last cancelled move was to go to this GPU. A daemon that has no room on that
+ * GPU cancels the move and does not answer ATTACH.
  */
 bool td_moves_is_cancelled(const uint8_t gpu[16]);
 

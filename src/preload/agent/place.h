@@ -38,8 +38,8 @@ struct td_placed {
 void td_place_read(void);
 
 /*
- * Does the environment say which GPUs the job may see? If not, the program sees every GPU, and only
- * the agent may call the other functions here.
+ * Returns whether the environment says which GPUs the job may see. If it does not, the program sees
+ * every GPU, and only the agent may call the other functions here.
  */
 bool td_place_is_wanted(void);
 

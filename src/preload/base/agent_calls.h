@@ -35,7 +35,7 @@ void td_agent_wake(void);
 uint64_t td_plans_closings(void);
 
 /*
- * Has all work of this process ended, and can none begin? Only then may the mapping of memory
- * change.
+ * Returns whether all work of this process has ended and no more can begin. Only then may the
+ * mapping of memory change.
  */
 bool td_plans_is_still(void);

@@ -132,7 +132,8 @@ struct td_backend {
 	void (*trim)(unsigned slot, bool idle);
 
 	/*
-	 * Can the device's driver map host memory, which reach needs? Needs no context. NULL: no.
+	 * Returns whether the device's driver can map host memory in the place of device memory.
+	 * Needs no context. NULL: this backend never does that.
 	 */
 	bool (*spills)(int device);
 

@@ -118,9 +118,9 @@ static void raise_by_default(int number)
 }
 
 /*
- * Has the signal interrupted a system call that will return EINTR? It is found by the return
- * register and the instruction before the return address. A call that the kernel restarts has its
- * number in that register.
+ * Returns whether the signal interrupted a system call that will return EINTR. The register with
+ * the call's result and the instruction before the return address tell. If the kernel restarts the
+ * call, that register holds the call's number.
  */
 static bool ends_a_sleep(void *context)
 {
@@ -136,8 +136,8 @@ static bool ends_a_sleep(void *context)
 }
 
 /*
- * Does the signal come again when the handler returns? A fault does. One that another process sent
- * does not, nor do SIGTRAP and SIGSYS, which arrive after their instruction.
+ * Returns whether the signal comes again when its handler returns. A fault does. A signal that
+ * another process sent does not, nor do SIGTRAP and SIGSYS, which arrive after their instruction.
  */
 static bool repeats(int number, const siginfo_t *info)
 {

@@ -54,8 +54,8 @@ extern _Atomic uint32_t td_caught_bell;
 /* Returns the first signal that was caught, or 0. */
 int td_caught_first(void);
 /*
- * Does the receiving thread cause this signal itself, as with SIGSEGV? Then that thread must end by
- * it.
+ * Returns whether a thread itself causes this signal, as it does SIGSEGV. Then that thread must end
+ * by it.
  */
 bool td_caught_is_fault(int number);
 

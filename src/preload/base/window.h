@@ -124,7 +124,10 @@ void td_window_forget_unmarked(struct td_window *window);
 /* Returns the estimated time of this thread's work in flight. */
 uint64_t td_window_in_flight_ns(const struct td_window *window);
 
-/* May this thread submit once more, if all threads together have process_ns in flight? */
+/*
+ * Returns whether this thread may submit more work, when all threads together have process_ns of
+ * work in flight.
+ */
 bool td_window_may_submit(const struct td_window *window, uint64_t process_ns, uint64_t window_ns);
 
 /* Returns how long to sleep before the next check. */

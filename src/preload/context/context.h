@@ -124,8 +124,8 @@ bool td_context_join_begin(void);
 void td_context_join_end(void);
 
 /*
- * Is this named stream (never NULL) capturing? It costs a driver call only while a capture is open
- * somewhere in the process.
+ * Returns whether this stream, which is no default stream, is capturing. It calls the driver only
+ * while some capture is open in the process.
  */
 bool td_context_is_capturing(void *stream);
 bool td_context_any_capture(void);
@@ -186,8 +186,8 @@ uint8_t td_context_ungoverned(void);
 bool td_context_hold_captures(void);
 void td_context_release_captures(void);
 /*
- * To be called between them: may some stream be beginning or joining a capture right now? Then it
- * is unknown which streams capture.
+ * Called between the two calls above: returns whether some stream may be beginning or joining a
+ * capture right now. Then it is unknown which streams capture.
  */
 bool td_context_capture_is_beginning(void);
 

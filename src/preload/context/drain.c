@@ -196,7 +196,10 @@ static bool own_stream_is_over(struct td_marker *marker, void *arg)
 	return atomic_load(&marker->own_stream_done) == atomic_load(&marker->own_stream_launches);
 }
 
-/* Have all of the context's streams done their work? False also if that cannot be found out. */
+/*
+ * Returns whether all streams of the context have done their work. Also returns false if that
+ * cannot be found out.
+ */
 static bool streams_are_over(const struct td_driver *driver, const struct td_context *context)
 {
 	void *handles[IDLE_STREAMS_MAX], *popped;

@@ -21,7 +21,7 @@ bool td_drain_is_done(uint64_t ticket);
 /* Sets a function that the drain thread calls after each pass, and now and then. */
 void td_drain_set_after(void (*after)(void));
 
-/* Is the latest pass still in progress? */
+/* Returns whether the latest pass of the drain is still in progress. */
 bool td_drain_is_busy(void);
 
 /*

@@ -82,7 +82,10 @@ bool td_marker_each(bool (*visit)(struct td_marker *marker, void *arg), void *ar
 /* Submissions of all threads so far. */
 uint64_t td_marker_launches(void);
 
-/* Is any thread inside a submitting call? Exact after a process-wide barrier, a hint otherwise. */
+/*
+ * Returns whether any thread is inside a call that submits work. Exact after a barrier over all
+ * threads of the process; otherwise a hint.
+ */
 bool td_marker_any_active(void);
 
 /*

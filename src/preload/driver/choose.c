@@ -63,7 +63,10 @@ void td_choose_release_forks(void)
 	td_lock_drop(&list_lock);
 }
 
-/* Is such a device open? If so, its path is in `device`. The caller holds the lock. */
+/*
+ * Returns whether the program has such a device open; if so, the path is in `device`. The caller
+ * holds the lock.
+ */
 static bool is_registering(void)
 {
 	bool found;

@@ -55,7 +55,7 @@ int td_real_load(void);
  * the capture ends. Returns the driver's error, or CUDA_SUCCESS if it would not refuse.
  */
 CUresult td_refused_by_capture(void);
-/* Is this the result of a call that conflicts with a capture? */
+/* Returns whether the driver gives this result to a call that a capture does not allow. */
 bool td_is_capture_error(CUresult r);
 
 /*

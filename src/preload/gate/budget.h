@@ -85,7 +85,10 @@ uint64_t td_solo_correct(
 /* Returns the expected time of the work; 0: not known. */
 uint64_t td_solo_expect(const struct td_solo *solo, uint32_t hash);
 
-/* Does the expected time come from exact intervals, or only from the shortest interval seen? */
+/*
+ * Returns whether the expected time comes from exact intervals. If not, it is only the shortest
+ * interval seen.
+ */
 bool td_solo_is_sure(const struct td_solo *solo, uint32_t hash);
 
 /*

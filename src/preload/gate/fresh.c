@@ -61,7 +61,7 @@ void td_fresh_note_unnamed(uint32_t hash, uint64_t ns)
 	atomic_store_explicit(unnamed(hash), ns, memory_order_relaxed);
 }
 
-/* Is a new piece of this process being tried? */
+/* Returns whether this process is trying out work that was never measured. */
 static bool is_trying(uint64_t now_ns)
 {
 	return atomic_load_explicit(&td_pacer.new_since_ns, memory_order_relaxed) &&

@@ -15,8 +15,8 @@ struct td_window_mark;
 uint64_t td_fresh_likely_ns(uint32_t hash);
 
 /*
- * Does the hash identify the work, so that its own time can be told from others' time? False for
- * copies and sets: the same number of bytes takes longer or shorter.
+ * Returns whether the hash identifies the work, so that its time can be told from that of other
+ * work. It does not for copies and sets: the same number of bytes takes longer or shorter.
  */
 bool td_fresh_has_name(uint32_t hash);
 

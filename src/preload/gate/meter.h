@@ -19,7 +19,10 @@
 #include "preload/context/marker.h"
 #include "preload/measure/demand.h"
 
-/* Is the thread's submission metered? One that is nested in another is not. */
+/*
+ * Returns whether what the thread is submitting is measured. A submission nested in another one is
+ * not.
+ */
 static inline bool td_meter_is_on(const struct td_marker *marker)
 {
 	return (atomic_load_explicit(&marker->depth, memory_order_relaxed) & ~TD_DEPTH_PACED) ==

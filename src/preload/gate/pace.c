@@ -145,7 +145,7 @@ static uint64_t elapsed_ns(const struct td_driver *driver, const struct td_windo
 	return ns > 0 ? (uint64_t)ns : 0;
 }
 
-/* Were all other programs held since this work was submitted (policy/node/alone.h)? */
+/* Whether all other programs have been held since this was submitted. */
 static bool was_alone(const struct td_window_mark *mark)
 {
 	return mark->alone &&
@@ -423,8 +423,8 @@ static uint64_t wait_for_budget_ns(const struct td_window *window, uint32_t duty
 }
 
 /*
- * May dependent launches overlap, with no event of ours between them? Under a duty their time must
- * be known, so events are recorded now and then.
+ * Whether dependent launches may overlap, without an event of tandem between them. Under a duty
+ * their time must be known, so events are recorded now and then.
  */
 static bool leaves_overlap(uint32_t duty)
 {
@@ -516,7 +516,7 @@ static bool is_held(struct td_window *window, const struct td_driver *driver, vo
 	return true;
 }
 
-/* Has this process a moment alone, not used yet, and a mark left to measure with? */
+/* Whether the process has an unused moment alone, and an event to measure with. */
 static bool may_be_measured(struct td_window *window)
 {
 	uint32_t alone = atomic_load_explicit(&td_gate.page.alone, memory_order_relaxed);

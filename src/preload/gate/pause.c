@@ -20,7 +20,7 @@ void td_pause_submitted(const struct td_window *window, uint64_t ns, uint64_t no
 {
 	uint64_t until = atomic_load_explicit(&td_pacer.busy_until_ns, memory_order_relaxed);
 
-	/* If two threads run this at once, one piece is not counted. */
+	/* If two threads run this at the same time, the work of one of them is not counted. */
 	atomic_store_explicit(&td_pacer.busy_until_ns, (until > now_ns ? until : now_ns) + ns,
 		memory_order_relaxed);
 	atomic_store_explicit(&td_pacer.last, window, memory_order_relaxed);

@@ -25,7 +25,10 @@ void td_pause_dry(const struct td_window *window, uint64_t now_ns);
  */
 void td_pause_abandoned(const struct td_window *window);
 
-/* Is a piece of ns free of the duty now? word is the gate word. False where there is no pause. */
+/*
+ * Returns whether work of `ns` may start now under the duty. word is the gate word. Returns false
+ * where there is no pause.
+ */
 bool td_pause_is_free(const struct td_window *window, uint32_t word, uint64_t ns, uint64_t now_ns);
 
 /*

@@ -288,8 +288,8 @@ static unsigned long long id_of(CUcontext context)
 }
 
 /*
- * Has the primary context ended? It may live on by other references, or a new one may exist
- * already; only the driver knows.
+ * Returns whether the primary context has ended. Only the driver knows: other references may keep
+ * it, or a new one may exist already.
  */
 static bool primary_is_gone(CUdevice device, CUcontext primary, unsigned long long id)
 {

@@ -342,8 +342,8 @@ nvmlReturn_t nvmlUnitGetDevices(nvmlUnit_t unit, unsigned *count, nvmlDevice_t *
 }
 
 /*
- * Are both GPUs visible to the job? A program may have handles from before, or made-up ones; they
- * must not tell about other GPUs.
+ * Returns whether the job may see both GPUs. A program may have old or invented handles, which must
+ * tell it nothing about other GPUs.
  */
 static bool sees_both(nvmlDevice_t first, nvmlDevice_t second)
 {

@@ -100,8 +100,8 @@ ALLOC_ASYNC(cuMemAllocFromPoolAsync_ptsz, cuMemFreeAsync_ptsz, a2, TD_SUBMIT_OWN
 	CU_STREAM_PER_THREAD)
 
 /*
- * Is this memory of cuMemAlloc, which may be freed in stream order too? False if the stream cannot
- * be used now: then the driver is called and refuses.
+ * Returns whether this is memory of cuMemAlloc, which programs may also free in stream order.
+ * Returns false if the stream cannot be used now: then the driver is called and refuses.
  */
 static bool is_backends(CUdeviceptr address, CUstream named)
 {

@@ -88,7 +88,7 @@ static Elf64_Shdr section(const struct cubin *c, unsigned i)
 	return s;
 }
 
-/* Is this section .nv.global or .nv.global.init? */
+/* Returns whether this section holds variables: .nv.global or .nv.global.init. */
 static bool holds_variables(const struct cubin *c, const Elf64_Shdr *s)
 {
 	static const char global[] = ".nv.global";

@@ -8,8 +8,8 @@
 #include "preload/image/image.h"
 
 /*
- * Does the image begin as PTX text? Only then is its end searched. len: the length, or SIZE_MAX if
- * a NUL ends the image.
+ * Returns whether the image begins as PTX text. Only then is its end searched. len: the length, or
+ * SIZE_MAX if a NUL ends the image.
  */
 bool td_image_is_ptx(const char *image, size_t len);
 struct td_image_data td_image_ptx(const char *image, size_t len);

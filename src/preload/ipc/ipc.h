@@ -33,7 +33,7 @@ int td_ipc_export(uint64_t address, CUipcMemHandle *ret);
 
 /* -- the importer's side (ipc_import.c) -- */
 
-/* Is this a handle of tandem's, made by any process? */
+/* Returns whether tandem made this handle, in any process. */
 bool td_ipc_is_ours(const CUipcMemHandle *handle);
 int td_ipc_open(const CUipcMemHandle *handle, uint64_t *ret_address);
 /*
@@ -46,7 +46,7 @@ void td_ipc_context_ends(void *context);
 int td_ipc_describe(uint64_t address, struct td_swap_info *ret);
 int td_ipc_holds(uint64_t address, uint64_t bytes);
 
-/* Does the handle name this process's own socket? */
+/* Returns whether the handle names this process's own socket. */
 bool td_ipc_is_own(const uint8_t socket[TD_IPC_ID]);
 void td_ipc_import_forked(void);
 
@@ -109,7 +109,7 @@ enum td_ipc_way { TD_IPC_PATH, TD_IPC_ABSTRACT, TD_IPC_WAYS };
  */
 int td_ipc_listen(
 	const uint8_t name[TD_IPC_ID], enum td_ipc_way way, struct td_shared_file *ret_file);
-/* Is the file at the path still the one that was created? */
+/* Returns whether the path still names the file that was created. */
 bool td_ipc_is_there(const uint8_t name[TD_IPC_ID], const struct td_shared_file *file);
 /* Removes the file at the path of this name. */
 void td_ipc_remove(const uint8_t name[TD_IPC_ID]);
@@ -117,7 +117,7 @@ void td_ipc_remove(const uint8_t name[TD_IPC_ID]);
  * Returns a connection to a process of the same user, or -errno; -EACCES: another user's process.
  */
 int td_ipc_connect(const uint8_t name[TD_IPC_ID]);
-/* Does the other end belong to a process of this user? */
+/* Returns whether the process at the other end belongs to this user. */
 bool td_ipc_is_same_user(int fd);
 
 /* Sends a whole packet; waits for a limited time. Returns 0 or -errno. */

@@ -183,9 +183,9 @@ static bool fits(uint64_t has, uint64_t bytes, uint64_t most)
 }
 
 /*
- * Do the limits allow these bytes? The caller holds need_lock. Only its holder makes promises, or
- * the agent on its behalf. So the process's memory can only shrink meanwhile, except by a fill:
- * during one, all memory counts as on the device.
+ * Returns whether the limits allow these bytes. The caller holds need_lock, and only its holder, or
+ * the agent for it, makes promises. So the process's memory can only shrink meanwhile, except by a
+ * fill; during a fill, all memory counts as on the device.
  */
 static bool limit_covers(
 	struct ledger *ledger, unsigned slot, uint64_t bytes, enum td_mobility mobility)
@@ -239,7 +239,10 @@ bool td_client_has_limit(unsigned slot)
 	return ledger && quota_of(ledger, slot) != UINT64_MAX;
 }
 
-/* Does the job's limit allow these bytes to this process alone? The caller holds need_lock. */
+/*
+ * Returns whether the job's limit allows these bytes, if this process alone uses it. The caller
+ * holds need_lock.
+ */
 static bool quota_covers(struct ledger *ledger, unsigned slot, uint64_t bytes)
 {
 	uint64_t quota = quota_of(ledger, slot), has;

@@ -71,7 +71,7 @@ uint64_t td_client_excess(unsigned slot);
 /* The program's allocator says that this much of its memory is an unused cache. */
 void td_client_set_cached(unsigned slot, uint64_t bytes);
 
-/* Does the job have a hard limit on that GPU, as far as is known? */
+/* Returns whether the job has a hard limit on that GPU, as far as this process knows. */
 bool td_client_has_limit(unsigned slot);
 
 /* Returns true while there is no daemon. */

@@ -16,12 +16,12 @@ bool td_client_take_want(void);
  * sends WANT again, even for the same word.
  */
 void td_client_forget_want(void);
-/* Does any thread of this process wait at the gate because the gate is closed? */
+/* Returns whether a thread of this process waits because the gate is closed. */
 bool td_client_has_waiters(void);
 
 /*
- * Does any thread wait for the daemon with no time limit of its own: at the gate, or for an answer
- * to an allocation?
+ * Returns whether a thread waits for the daemon without a time limit of its own: at the gate, or
+ * for the answer to an allocation.
  */
 bool td_client_is_waiting(void);
 
@@ -31,8 +31,8 @@ bool td_client_take_need(
 /* The ASK was sent when the daemon knew this many crossed bytes (td_memory_stats). */
 void td_client_told_with_need(unsigned slot, uint64_t crossed_bytes);
 /*
- * Does any thread wait for the daemon's answer to an allocation, or is a granted allocation still
- * being made?
+ * Returns whether a thread waits for the daemon's answer to an allocation, or is still making an
+ * allocation that was granted.
  */
 bool td_client_is_allocating(void);
 

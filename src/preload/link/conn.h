@@ -27,7 +27,9 @@ int td_conn_adopt(struct td_conn *conn, int fd);
  */
 int td_conn_connect(struct td_conn *conn, const char *path);
 
-/* Is it still the descriptor that was adopted? */
+/*
+ * Returns whether the descriptor is still the one that was adopted; the program may have closed it.
+ */
 bool td_conn_is_ours(const struct td_conn *conn);
 
 /* Closes the descriptor if it is still ours. */

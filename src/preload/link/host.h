@@ -26,20 +26,28 @@ bool td_host_take_asking(uint64_t bytes, uint64_t own_limit);
 uint64_t td_host_granted(void);
 
 /*
- * May the process have this much in all? Waits for the daemon's answer. The caller must already
- * have included the bytes in those that td_host_step is told.
+ * Returns whether the process may have this much host memory in all; waits for the daemon's answer.
+ * The caller must already have included the bytes in the sum that td_host_step() is told.
  */
 bool td_host_reserve(uint64_t bytes);
 
 /* -- the agent -- */
 
-/* Returns true if this much in all is granted, or was asked for and answered with what is there. */
+/*
+ * Returns true if so much host memory in all is granted, or if the daemon has already answered a
+ * request for it with less.
+ */
 bool td_host_ready(uint64_t bytes);
-/* Returns how many bytes there would be in all if threads got what they ask for; 0: none asks. */
+/*
+ * Returns how much host memory the process would have in all if its threads got what they ask for;
+ * 0: none asks.
+ */
 uint64_t td_host_expected(void);
-/* Has the daemon been asked for more and not answered yet? Any thread. */
+/*
+ * Returns whether the daemon was asked for more host memory and has not answered yet. Any thread.
+ */
 bool td_host_is_asking(void);
-/* Has a daemon set a limit? */
+/* Returns whether a daemon has limited the host memory. */
 bool td_host_is_bounded(void);
 /* Other processes lack host memory, so pinned memory that is not in use should be freed. */
 bool td_host_is_pressed(void);

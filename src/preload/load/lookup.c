@@ -279,7 +279,10 @@ static __attribute__((noinline, cold)) void meter(struct td_marker *marker, void
 /* Picks the function or kernel of a launch from the arguments; NULL in all other calls. */
 #define FIRST(function, ...) ((const void *)(function))
 #define FUNCTION(work)       FIRST work
-/* May this launch be of a library's kernel, named by its own handle? */
+/*
+ * Whether this launch may be of a kernel of a library (cuLibraryLoadData), which is named by a
+ * handle of its own.
+ */
 #define LAUNCHES(symbol, work) (FUNCTION(work) && td_library_has_kernels())
 /* Prepares the facts of a kernel that the meter needs; compiled away in all other calls. */
 #define METER(marker, stream, kind, work, block)                                                   \

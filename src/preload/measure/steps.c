@@ -152,7 +152,7 @@ static void end_step(uint64_t step_ns, uint64_t now_ns)
 	self.untaken++;
 }
 
-/* Is it time to wake the agent? */
+/* Returns whether it is time to wake the agent. */
 static bool is_wake_due(uint64_t now_ns)
 {
 	if (!atomic_load_explicit(&td_gate.page.steps, memory_order_relaxed) ||

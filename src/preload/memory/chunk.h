@@ -82,7 +82,7 @@ void td_chunk_peer(CUdevice device, CUdevice peer, bool open);
 int td_chunk_open(const struct td_chunk *chunk, CUdevice peer, bool open);
 void td_chunk_forked(void);
 
-/* Can memory of the device be passed to other processes? */
+/* Returns whether memory of the device can be passed to other processes. */
 bool td_chunk_has_handles(void);
 
 /* These start copies on the stream, from and to the mapped memory. */
@@ -114,7 +114,7 @@ void td_chunk_drop_exchange(struct td_chunk *chunk, const struct td_exchange *ex
 /* Maps the memory of a loose chunk at its address. */
 int td_chunk_tie(struct td_chunk *chunk, CUdevice device);
 
-/* Can the driver map host memory in the place of device memory? */
+/* Returns whether the driver can map host memory in the place of device memory. */
 bool td_chunk_may_be_on_host(CUdevice device);
 
 /* Frees the arena of a chunk whose bytes are elsewhere. */

@@ -17,7 +17,10 @@
  * because malloc failed.
  */
 bool td_late_free(uint64_t address, void *context);
-/* Has the program freed this address already? Costs one load if nothing is noted. */
+/*
+ * Returns whether the program has freed this address already. It costs one load if nothing is
+ * noted.
+ */
 bool td_late_has(uint64_t address);
 
 /* All work of the current context has ended and nothing captures: frees what was noted for it. */

@@ -29,7 +29,10 @@
 
 #define LOADS_MOST 3
 
-/* Is a compressed entry worth unpacking? That takes as long as the driver's own loading. */
+/*
+ * Returns whether to unpack a compressed image to find its variables. It takes as long as the
+ * driver's own loading.
+ */
 static bool is_worth_unpacking(void)
 {
 	int slot = td_context_use();
@@ -43,8 +46,8 @@ struct td_image_data td_data_of_image(const void *image)
 }
 
 /*
- * Is the path a regular file? It is asked before opening, since opening a pipe would consume it.
- * Uses the system call, as older versions of glibc do not export stat.
+ * Returns whether the path names a regular file. This is asked before opening it, since opening a
+ * pipe would consume it. It uses the system call, as older versions of glibc do not export stat.
  */
 static bool is_file(const char *path, struct stat *ret)
 {

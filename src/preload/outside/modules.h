@@ -23,7 +23,7 @@ struct td_image_data td_data_of_file(const char *path);
  * td_data_settle; otherwise CUDA_ERROR_OUT_OF_MEMORY.
  */
 CUresult td_data_claim(struct td_data_claim *ret, const struct td_image_data *data);
-/* May the driver be asked again? See td_outside_again. */
+/* Returns whether the driver may be asked again. See td_outside_again(). */
 bool td_data_again(struct td_data_claim *claim, CUresult r);
 /* Settles the claim after the driver's result r, and returns r. */
 CUresult td_data_settle(struct td_data_claim *claim, CUresult r, enum td_outside_key device,

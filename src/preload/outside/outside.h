@@ -155,7 +155,10 @@ struct td_key *td_outside_take(enum td_outside_key what, uint64_t value);
 struct td_key *td_outside_take_mappings(uint64_t address, uint64_t bytes);
 void td_outside_gone(struct td_key *keys);
 void td_outside_back(struct td_key *keys);
-/* Calls gone if r is 0, otherwise back; returns r. */
+/*
+ * Ends the removal of an object by its result r: calls td_outside_gone() if r is 0, otherwise
+ * td_outside_back(). Returns r.
+ */
 int td_outside_end(struct td_key *keys, int r);
 
 /*
@@ -192,8 +195,8 @@ int td_outside_claim_growth(struct td_outside_claim *ret, struct td_object *pool
 int td_outside_claim_graph(
 	struct td_outside_claim *ret, struct td_object *pool, uint64_t bytes, uint64_t since);
 /*
- * Does the graph still have the memory that the claim relies on? It may have been trimmed while the
- * launch waited at the gate.
+ * Returns whether the graph still has the memory that the claim relies on. It may have been trimmed
+ * while the launch waited at the gate.
  */
 bool td_outside_graph_holds(struct td_outside_claim *claim);
 /* The program's own trim. Waits, for a limited time, for launches that rely on the memory. */

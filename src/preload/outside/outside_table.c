@@ -25,8 +25,8 @@ static bool is_charged(const struct td_object *object)
 }
 
 /*
- * Is the object's memory counted by its pieces in use? For a pool it is. The driver does not tell
- * which part of a graph's memory is in use.
+ * Returns whether the object's memory is counted by its pieces in use. A pool's is. The driver does
+ * not tell which part of a graph's memory is in use.
  */
 static bool is_counted_by_piece(const struct td_object *object)
 {

@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-/* May device `from` use memory of device `to`? */
+/* Returns whether device `from` may use memory of device `to`. */
 bool td_peers_reach(int from, int to);
 /* Drops the peer access of a context that has been destroyed. */
 void td_peers_context_ends(const void *context);

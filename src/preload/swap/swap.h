@@ -69,7 +69,7 @@ struct td_swap {
 
 extern struct td_swap td_swap;
 
-/* Is swap the process's backend? */
+/* Returns whether this process uses the backend swap. */
 bool td_swap_is_used(void);
 
 /* -- functions that need the lock -- */
@@ -183,8 +183,8 @@ struct td_swap_info {
 };
 
 /*
- * Does any part of the range belong to the backend or to imported memory (ipc.h)? Then the program
- * may not map its own memory there.
+ * Returns whether any part of the range belongs to the backend or to imported memory (ipc.h). Then
+ * the program may not map its own memory there.
  */
 bool td_is_no_mapping(uint64_t address, size_t bytes);
 

@@ -61,7 +61,9 @@ void td_swap_count_back(unsigned slot, struct td_chunk *chunk, enum td_place fro
 /* Returns the limit plus the pinned bytes, which stay on the device whatever the limit is. */
 uint64_t td_swap_with_pins(unsigned slot, uint64_t limit_bytes);
 void td_swap_failed(unsigned slot, int r);
-/* Can the device reach every byte of the slot? */
+/*
+ * Returns whether the device can use every byte of the slot's memory, on the device or on the host.
+ */
 bool td_swap_is_reachable(unsigned slot);
 
 /* -- functions to be called without the lock -- */

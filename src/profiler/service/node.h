@@ -44,7 +44,7 @@ struct td_started {
 int td_node_start(struct td_started *ret, const char *name, uint32_t share, const uint32_t *layers,
 	char *const *command, struct td_err *err);
 
-/* Has it ended? */
+/* Returns whether the program has ended. */
 bool td_node_has_ended(const struct td_started *started);
 
 /* Ends the program, and waits until it is gone and the daemon lists it no more. */
