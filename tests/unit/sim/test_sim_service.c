@@ -30,17 +30,15 @@ static const uint32_t nodes[] = {4, 4};
 /* A figure of a queue is the same for all, and costs milliseconds. */
 static struct td_batch_table table;
 
-/* The number of allocations that succeed before one fails. */
-static unsigned good = UINT_MAX;
+/* The number of allocations so far, and that of the one that fails. */
+static unsigned allocations, failing = UINT_MAX;
 
 void *__real_calloc(size_t count, size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 
 void *__wrap_calloc(size_t count, size_t size)
 {
-	if (good != UINT_MAX && !good--)
-		return NULL;
-	return __real_calloc(count, size);
+	return allocations++ == failing ? NULL : __real_calloc(count, size);
 }
 
 static void begin(double rate)
@@ -205,19 +203,20 @@ TEST(mudi_is_tuned_again_until_the_objective_is_held)
 
 TEST(a_start_that_lacks_memory_says_so_whichever_allocation_fails)
 {
-	unsigned failures = 0;
-	int r;
+	unsigned needed;
 
 	begin_mudi(300);
-	do {
-		good = failures;
-		r = start(&td_sched_mudi);
-		good = UINT_MAX;
-		CHECK(!r || r == -ENOMEM);
-	} while (r && failures++ < 1000);
-	CHECK_EQ(r, 0);
-	CHECK(failures > SERVICES);
+	allocations = 0;
+	CHECK_EQ(start(&td_sched_mudi), 0);
+	needed = allocations;
 	td_cluster_deinit(&cluster);
+	CHECK(needed > SERVICES);
+	for (unsigned i = 0; i < needed; i++) {
+		allocations = 0;
+		failing = i;
+		CHECK_EQ(start(&td_sched_mudi), -ENOMEM);
+		failing = UINT_MAX;
+	}
 }
 
 static uint32_t most_beside, jobs_over;
