@@ -8,9 +8,9 @@
 
 /* The exit statuses of the canary's process. */
 enum td_canary_status {
-	TD_CANARY_ENDED,     /* its work has ended with the right result */
-	TD_CANARY_WRONG,     /* its work has failed: the server is gone or in fault */
-	TD_CANARY_NO_DRIVER, /* it could not try, because there is no driver or no memory */
+	TD_CANARY_ENDED,     /* the canary's work ended with the right result */
+	TD_CANARY_WRONG,     /* the canary's work failed, so the server is gone or in fault */
+	TD_CANARY_NO_DRIVER, /* the canary could not try, because there is no driver or no memory */
 };
 
 /*

@@ -32,14 +32,14 @@ enum td_checkpoint_end {
 	TD_CHECKPOINT_NO_DRIVER, /* libcuda.so.1 is not there, or does not start */
 	TD_CHECKPOINT_TOO_OLD,   /* the driver has no checkpoints */
 	TD_CHECKPOINT_NO_REMAP,  /* the driver has them, but not to other GPUs */
-	TD_CHECKPOINT_NO_LOCK,   /* its work did not end in time, or the driver refused */
+	TD_CHECKPOINT_NO_LOCK,   /* the process's work did not end in time, or the driver refused */
 	TD_CHECKPOINT_REFUSED,   /* the driver would not checkpoint it */
 	/*
 	 * No GPU has room for it. After BACK the process is still checkpointed; after MOVE it runs
 	 * where it was.
 	 */
 	TD_CHECKPOINT_NO_ROOM,
-	TD_CHECKPOINT_NOT_BACK,  /* it could not be restored, and is still checkpointed */
+	TD_CHECKPOINT_NOT_BACK,  /* the process could not be restored, and is still checkpointed */
 	TD_CHECKPOINT_NOT_SAVED, /* BACK: it is not checkpointed */
 	TD_CHECKPOINT_BUSY,      /* no exit status: too many helpers are at work */
 	/* The driver refused the other GPU at MOVE; the process runs where it was. */

@@ -53,7 +53,7 @@ enum td_mps_command {
 struct td_mpsd {
 	char directory[TD_MPS_PATH], gpu[TD_UUID_TEXT];
 	enum td_mpsd_state state;
-	char why[160]; /* in FAILED the reason, else the last event */
+	char why[160]; /* in state FAILED: the reason; otherwise the last event */
 	bool wanted, restarts;
 	int epoll_fd;
 	pid_t control, server; /* process ids; 0: none, or not known */
@@ -63,7 +63,7 @@ struct td_mpsd {
 		pid_t pid;
 		int pid_fd, out_fd;
 		uint64_t until_ns;
-		/* It did not answer in time and was killed, but has not ended yet. */
+		/* The command did not answer in time and was killed, but has not ended yet. */
 		bool killed;
 	} call;                         /* the command that runs */
 	uint64_t retry_ns, look_ns;     /* time of the next start, and of the next question */

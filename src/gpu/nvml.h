@@ -40,13 +40,14 @@ struct td_nvml_gpu {
 	bool mig;       /* divided into MIG instances; only those can be used */
 	uint32_t utilisation_ppm, sm_mhz, temperature_celsius, power_mw;
 	uint64_t used_bytes, total_bytes;
-	uint32_t sm_max_mhz;      /* the highest that its clock can be; 0: not known */
-	uint32_t sm_activity_ppm; /* since the sample before, by GPM: Hopper and later */
-	uint64_t throttle;        /* NVML_CLOCK_REASONS: why its clock is not that */
-	uint32_t xid;             /* the last error that it reported; 0: none since the start */
-	uint64_t xid_ns;          /* when */
-	int xid_pid;              /* of whom, by the kernel's log; 0: not known */
-	struct td_pci pci;        /* where it is; all 0: not known */
+	uint32_t sm_max_mhz; /* the highest that its clock can be; 0: not known */
+	/* The mean since the last sample, by GPM: Hopper and later GPUs. */
+	uint32_t sm_activity_ppm;
+	uint64_t throttle; /* NVML_CLOCK_REASONS: why its clock is not that */
+	uint32_t xid;      /* the last error that it reported; 0: none since the start */
+	uint64_t xid_ns;   /* when */
+	int xid_pid; /* the process that caused the error, by the kernel's log; 0: not known */
+	struct td_pci pci; /* where it is; all 0: not known */
 };
 
 /* The memory of a process on a GPU, with its context and code. */

@@ -39,7 +39,8 @@ struct td_xid_queue {
 		uint32_t xid; /* 0: it belongs to an error already */
 		int pid;
 		uint64_t ns;
-	} lines[TD_XID_QUEUE_MAX]; /* of the log, without their errors; oldest first */
+		/* Lines of the kernel's log whose errors have not come yet, the oldest first. */
+	} lines[TD_XID_QUEUE_MAX];
 	uint32_t line_count;
 };
 

@@ -17,7 +17,7 @@
 struct td_err;
 
 struct td_campaign_point {
-	double layers[TD_MUDI_LAYERS]; /* of the neighbour; zeros: the service ran alone */
+	double layers[TD_MUDI_LAYERS]; /* the neighbour's layers; zeros: the service ran alone */
 	uint32_t batch;
 	double share; /* share of the SMs; in (0, 1] */
 	double latency_s;
@@ -43,7 +43,7 @@ struct td_campaign_judged {
 	 * that batch.
 	 */
 	double of_mean[TD_PROFILE_MODELS];
-	uint32_t neighbours, curves; /* how many were left out */
+	uint32_t neighbours, curves; /* the number of neighbours and of curves that were left out */
 };
 
 /*

@@ -26,7 +26,7 @@ struct td_speeds_error {
 };
 
 struct td_speeds_report {
-	uint32_t rows, programs; /* that it was trained on */
+	uint32_t rows, programs; /* the pairs and the programs that the model was trained on */
 	uint32_t unknown;        /* pairs left out, as no dry run of a program is known */
 	uint32_t tests;          /* predictions that the errors are of */
 	struct td_speeds_error mlp, linear, mean; /* mean: of all pairs that were learnt */

@@ -23,20 +23,23 @@ struct td_store;
 
 struct td_program {
 	char gpu[TD_PROGRAM_NAME], name[TD_PROGRAM_NAME];
-	char command[TD_PROGRAM_COMMAND]; /* of the last run, for people */
+	char command[TD_PROGRAM_COMMAND]; /* the command of the last run, for people to read */
 	uint64_t runs;
-	int64_t time_s;     /* of the last run, since 1970 */
+	int64_t time_s;     /* the time of the last run, in seconds since 1970 */
 	double seconds;     /* measured, of all runs together */
 	double utilisation; /* the part of the time in which its kernels run */
 	double sm_activity; /* the same, times the part of the SMs that they take */
 	double core_demand; /* the same, times the part of the room for blocks; may exceed 1 */
 	double duty;        /* the part of the time that it might use; 1: all */
 	double launches_per_s;
-	double steps_per_s, step_s;   /* 0: its steps are not known */
-	double step_sure;             /* how sure they are */
-	double p99_s, requests_per_s; /* of a service; 0: it is none, or had no requests */
-	uint64_t peak_bytes;          /* allocated; the most of any run */
-	uint64_t resident_bytes;      /* on the GPU; the most of any run */
+	double steps_per_s, step_s; /* 0: its steps are not known */
+	double step_sure;           /* how sure the steps are, from 0 to 1 */
+	/*
+	 * The latency and the rate of a service; 0: the program is no service, or had no requests.
+	 */
+	double p99_s, requests_per_s;
+	uint64_t peak_bytes;     /* allocated; the most of any run */
+	uint64_t resident_bytes; /* the memory on the GPU, the most of any run */
 };
 
 /*
@@ -56,10 +59,10 @@ int td_store_get_programs(struct td_store *store, const char *gpu, struct td_pro
 
 struct td_pair {
 	char gpu[TD_PROGRAM_NAME], online[TD_PROGRAM_NAME], offline[TD_PROGRAM_NAME];
-	char policy[TD_PROGRAM_NAME]; /* of the daemon, then */
-	double sm_share;              /* of the offline program: of all SMs */
+	char policy[TD_PROGRAM_NAME]; /* the daemon's policy at that time */
+	double sm_share;              /* the offline program's share of all SMs */
 	double seconds;               /* measured */
-	double speed;                 /* of the offline program, of that alone */
+	double speed;                 /* the offline program's speed; 1: as fast as alone */
 	double online_speed;          /* likewise */
 	int64_t time_s;
 };

@@ -68,8 +68,9 @@ struct td_auction {
 	uint32_t *unit_slot;
 	uint32_t *queue; /* ring of N waiting units */
 	/* One entry per row kind, the dummy included. */
-	uint32_t *list_count;  /* padded to whole groups with entries of no value: scan.h */
-	float *list_threshold; /* no column outside the list has a greater value */
+	uint32_t *list_count; /* padded to whole groups with entries of no value: scan.h */
+	/* No column outside the row's list has a greater value for the row. */
+	float *list_threshold;
 	float *list_depth;
 	uint32_t *list_column; /* list_room entries per row kind */
 	float *list_weight;

@@ -76,7 +76,7 @@ struct grid {
 static struct grid make_grid(const struct td_batch_queue *queue)
 {
 	double reach = TAIL / tail_rate(queue) + queue->batch_s;
-	double most = reach / queue->batch_s; /* in units of D */
+	double most = reach / queue->batch_s; /* `reach` in units of D, the time of a batch */
 	struct grid grid;
 
 	grid.service = (uint32_t)fmax(1, floor((TD_BATCH_QUEUE_CELLS - 1) / (most + 1)));

@@ -69,13 +69,14 @@ struct td_op {
 	uint64_t length_ns;          /* service needed without stalls; TD_NEVER_NS: not known yet */
 	/* Served so far without stalls; at most length_ns once that is known. */
 	uint64_t progress_ns;
-	uint64_t stall_ns;      /* stall still to be served before progress goes on */
-	uint64_t stalled_ns;    /* sum of all stalls so far */
-	uint64_t credit_ns;     /* service beyond length_ns before length_ns was known */
-	uint64_t behind_ns;     /* idle time before begin_ns in which it could have been served */
-	uint64_t idle_ns;       /* the part of behind_ns in which the engine served nobody */
-	uint64_t stall_at_ns;   /* progress at which stall() is due */
-	double need, bandwidth; /* as in spatial.h; used only for members of a group */
+	uint64_t stall_ns;    /* stall still to be served before progress goes on */
+	uint64_t stalled_ns;  /* sum of all stalls so far */
+	uint64_t credit_ns;   /* service beyond length_ns before length_ns was known */
+	uint64_t behind_ns;   /* idle time before begin_ns in which it could have been served */
+	uint64_t idle_ns;     /* the part of behind_ns in which the engine served nobody */
+	uint64_t stall_at_ns; /* progress at which stall() is due */
+	/* The fields of struct td_spatial_user (spatial.h), used only for members of a group. */
+	double need, bandwidth;
 	/* rest_ppm: the fraction of a ns of progress that is not counted yet. */
 	uint32_t speed_ppm, rest_ppm;
 	td_op_stall_fn stall;

@@ -16,15 +16,16 @@ struct td_snapshot;
 
 enum td_figures_state {
 	TD_FIGURES_ABSENT,    /* the daemon has no process of the job that uses a GPU */
-	TD_FIGURES_IDLE,      /* it has, and nothing was launched yet */
-	TD_FIGURES_UNMETERED, /* it launches, and the daemon does not measure it */
+	TD_FIGURES_IDLE,      /* the job uses a GPU, and nothing was launched yet */
+	TD_FIGURES_UNMETERED, /* the job launches, and the daemon does not measure it */
 	TD_FIGURES_MEASURED,
-	TD_FIGURES_SEVERAL, /* it uses several GPUs: figures of one would not be the job's */
+	/* The job uses several GPUs, so figures of one GPU would not be the job's. */
+	TD_FIGURES_SEVERAL,
 };
 
 struct td_figures {
-	uint32_t gpu;                   /* its number; valid from IDLE on */
-	char gpu_name[TD_FIGURES_NAME]; /* as the driver calls it; "": not known yet */
+	uint32_t gpu;                   /* the number of the job's GPU; valid from IDLE on */
+	char gpu_name[TD_FIGURES_NAME]; /* the driver's name of the GPU; "": not known yet */
 	char job[TD_FIGURES_NAME];      /* its id */
 	uint64_t span_ns;               /* the time that the figures are of */
 	uint32_t rounds;
@@ -39,8 +40,9 @@ struct td_figures {
 	uint64_t peak_bytes, resident_bytes; /* the most of any round */
 	uint64_t step_ns;                    /* median, of the last round; 0: no steps are known */
 	uint32_t step_sure_ppm;
-	uint64_t p99_ns, rate_milli; /* of a service: of the last round in which it had answers */
-	uint32_t sm_share_ppm;       /* 0: it may use all SMs */
+	/* The figures of a service in the last round in which it had answers. */
+	uint64_t p99_ns, rate_milli;
+	uint32_t sm_share_ppm; /* 0: it may use all SMs */
 	/* the counters of the last round */
 	uint64_t seen_ns, seen_used_ns, seen_active_ns, seen_launches, seen_steps, seen_held_ns;
 };

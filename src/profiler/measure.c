@@ -153,7 +153,7 @@ static bool ends_within(struct td_measured_job *job, uint64_t ns)
 	return true;
 }
 
-/* Its answer does not matter: the process is looked at. */
+/* Asks the daemon to end the job. The answer does not matter: the process itself is watched. */
 static int ask_to_end(const struct td_measured_job *job)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_act};

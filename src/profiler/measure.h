@@ -21,13 +21,14 @@ struct td_err;
 struct td_measured_job {
 	const char *name, *class;
 	char *const *argv;
-	unsigned sm_percent; /* of the SMs, by MPS; 0: what the policy gives it */
+	/* The share of the SMs in percent, by MPS; 0: what the policy gives the job. */
+	unsigned sm_percent;
 	/* The job's output is thrown away; otherwise its stdout goes to our stderr. */
 	bool is_silent;
 	/* results */
 	struct td_figures figures;
 	bool has_ended; /* before the time was over; the figures are of the time before that */
-	int status;     /* of waitpid(), if it has */
+	int status;     /* the status of waitpid(), if the program has ended */
 	/* private */
 	pid_t pid;
 	char prefix[16]; /* of its id */

@@ -5,10 +5,11 @@
 #include "profiler/figures.h"
 #include "profiler/program.h"
 
-#define PPM        1e6
-#define S          1e9
-#define STEPS_SURE 0.8 /* below it, the steps that were found may be none */
-#define STEPS_MIN  5   /* fewer in a run are too coarse for a rate */
+#define PPM 1e6
+#define S   1e9
+/* If the detected steps are less sure than this, they may not be steps at all. */
+#define STEPS_SURE 0.8
+#define STEPS_MIN  5 /* fewer in a run are too coarse for a rate */
 
 void td_program_of(const struct td_figures *f, const char *name, const char *command,
 	int64_t time_s, struct td_program *ret)

@@ -20,7 +20,7 @@ enum td_jobs_when { TD_JOBS_WHEN_always, TD_JOBS_WHEN_some, TD_JOBS_WHEN_rates }
 
 struct td_jobs_info {
 	const char *id, *title, *help, *kind;
-	int width; /* below 0: flush left */
+	int width; /* the number of characters; below 0: flush left */
 	unsigned rank;
 	enum td_jobs_when when;
 };

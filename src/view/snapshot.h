@@ -30,7 +30,8 @@ struct td_snapshot_job {
 
 /* All rows of one round, in the order of arrival. */
 struct td_snapshot {
-	uint64_t time_ns; /* of the daemon's clock; 0: the round is not complete */
+	/* The time of the round by the daemon's clock; 0: the round is not complete. */
+	uint64_t time_ns;
 	struct td_msg_gpu *gpus;
 	struct td_snapshot_job *jobs;
 	struct td_msg_others *others;

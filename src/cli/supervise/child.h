@@ -16,7 +16,7 @@ struct td_child {
 	pid_t pid; /* 0: no process */
 	/* closed when the program is executed; -1: that has happened, or there is no process */
 	int started_fd;
-	bool is_unstarted; /* it could not be executed, and the error was printed */
+	bool is_unstarted; /* the program could not be executed, and the error was printed */
 	/* gets a byte when the program calls tandem_ready(); -1: it cannot say so */
 	int ready_fd;
 	uint32_t instance; /* TANDEM_INSTANCE; 0: none */
@@ -26,7 +26,7 @@ struct td_child {
 struct td_start {
 	unsigned restarts;     /* put into TANDEM_RESTARTS */
 	uint32_t instance;     /* put into TANDEM_INSTANCE; 0: the program has no instances */
-	uint32_t sm_share_ppm; /* its share of the SMs under MPS; 0: as inherited */
+	uint32_t sm_share_ppm; /* the program's share of the SMs under MPS; 0: as inherited */
 	void (*prepare)(void); /* called in the child after that; NULL: nothing */
 };
 

@@ -61,8 +61,8 @@ enum td_life_order {
 
 enum td_life_event {
 	TD_LIFE_STARTED,     /* the program was executed */
-	TD_LIFE_UNSTARTED,   /* it could not be executed: `end` has 126 or 127 */
-	TD_LIFE_ENDED,       /* it has ended: `end` says how */
+	TD_LIFE_UNSTARTED,   /* the program could not be executed; `end` has 126 or 127 */
+	TD_LIFE_ENDED,       /* the program has ended; `end` says how */
 	TD_LIFE_CLEARED,     /* no process of the job is left */
 	TD_LIFE_INTERRUPTED, /* the user's signal `end.code` says that the job is to end */
 	TD_LIFE_ORDERED,     /* an order has come; a repeated one may shorten its times */
@@ -101,7 +101,7 @@ struct td_life {
 
 	enum td_life_state state;
 	enum td_life_order order; /* the order for the instance that runs */
-	bool is_told;             /* its processes got SIGTERM */
+	bool is_told;             /* the job's processes got SIGTERM */
 	bool is_interrupted;
 	bool gave_up;        /* the bound on restarts was reached */
 	uint32_t starts;     /* starts of the program, including the present one */

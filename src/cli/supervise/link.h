@@ -23,7 +23,7 @@ struct td_link {
 };
 
 enum td_link_admission {
-	TD_LINK_WAITS,    /* there is no answer yet, or nothing was asked */
+	TD_LINK_WAITS,    /* the daemon has not answered yet, or was asked nothing */
 	TD_LINK_ADMITTED, /* the daemon agrees, or there is no daemon */
 	TD_LINK_REFUSED,
 	TD_LINK_ADMISSION_N,

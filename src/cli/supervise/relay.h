@@ -19,7 +19,7 @@
 
 struct td_relay_signal {
 	int number;
-	bool is_queued; /* it was sent by sigqueue(), with `value` */
+	bool is_queued; /* the signal was sent by sigqueue(), with `value` */
 	uint64_t value;
 	uint64_t due_ns;
 };

@@ -51,11 +51,12 @@ struct supervisor {
 	 * instance while it ends.
 	 */
 	struct td_child other;
-	uint32_t instances;    /* how many instances were started so far */
-	uint32_t sm_share_ppm; /* what the last instance was started with by an order; 0: none */
-	uint32_t wanted_ppm;   /* the share in the order for the shadow */
-	bool says_ready;       /* the program calls tandem_ready() */
-	uint64_t look_ns;      /* when to look where the shadow listens */
+	uint32_t instances; /* the number of instances started so far */
+	/* The share of the SMs that an order gave the last instance; 0: no order did. */
+	uint32_t sm_share_ppm;
+	uint32_t wanted_ppm; /* the share in the order for the shadow */
+	bool says_ready;     /* the program calls tandem_ready() */
+	uint64_t look_ns;    /* when to look where the shadow listens */
 	struct td_link link;
 	bool does_talk;
 	bool was_queued; /* the user was told that the job is queued */

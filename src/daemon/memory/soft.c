@@ -412,7 +412,7 @@ static bool had_its_steps(struct td_client *client)
 	const struct td_steps_told *told = &client->process->steps;
 
 	if (!told->count || told->unit)
-		return false; /* it reports no steps */
+		return false; /* the program reports no steps */
 	if (client->asked_stage == TD_ASKED && td_holding_is_heard(&client->device) &&
 		client->device.told < client->device.used) {
 		client->asked_stage = TD_ASKED_HEARD;

@@ -75,7 +75,7 @@ enum td_soft_place {
 	TD_SOFT_HAS_PLACE,
 	TD_SOFT_KEPT_OUT, /* others' memory that cannot leave is in the way; see td_soft_wait() */
 	TD_SOFT_STRANDED, /* others' memory is in the way and has no place on the host */
-	TD_SOFT_NO_PLACE, /* it is more than can ever be free for its job */
+	TD_SOFT_NO_PLACE, /* the allocation is larger than what can ever be free for its job */
 };
 /* Returns whether there can be a place for the bytes that the client asks for. */
 enum td_soft_place td_soft_place(const struct td_node *node, const struct td_client *client);

@@ -55,7 +55,8 @@ struct td_job_on {
 	uint64_t stays_bytes;
 	/* the part of stays_bytes that only a lack of host memory keeps there */
 	uint64_t stranded_bytes;
-	uint64_t soft_left_bytes; /* what soft.c has not given to clients yet */
+	/* The part of the soft limit that soft.c has not yet divided among the clients. */
+	uint64_t soft_left_bytes;
 	uint32_t clients, needs;
 	/*
 	 * The job was let in, has memory on the host already, or has waited long enough. So
@@ -69,7 +70,7 @@ struct td_job {
 	struct td_tenant *tenant;
 	uint32_t group, processes;
 	uint32_t supervised; /* TD_SUPERVISOR_*: what its supervisor can do (supervisors.c) */
-	uint32_t restarts;   /* how often its supervisor has started its command again */
+	uint32_t restarts;   /* how often the job's supervisor has started the command again */
 	/*
 	 * the instance that answers requests, as the job's supervisor says; 0: the job has no
 	 * instances

@@ -33,7 +33,7 @@ struct td_supervisor {
 	/* the name of its program for events, as the job's first process reported */
 	char name[64];
 	uint32_t child; /* the pid of its command, as it reports; 0: none runs now */
-	uint32_t epoch; /* how often it has started the command */
+	uint32_t epoch; /* how often the supervisor has started its command */
 	uint32_t can;   /* TD_SUPERVISOR_* */
 	struct td_bound bound;
 	uint32_t instance; /* the TANDEM_INSTANCE of the child; 0: it has no instances */

@@ -141,7 +141,7 @@ bool td_node_may_have(struct td_node *node, const uint8_t *uuid)
 
 	td_list_for_each (it, &node->clients)
 		if (!memcmp(node->gpus[td_client_at(it)->gpu].uuid, uuid, 16))
-			return true; /* one of our clients uses it already */
+			return true; /* a client of this daemon uses the GPU already */
 	if (!node->io.claim)
 		return true;
 	if (node->io.claim(node->io.arg, uuid, NULL))

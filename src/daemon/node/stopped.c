@@ -29,7 +29,7 @@
 /* The processes that wait for one GPU. */
 struct waiting {
 	unsigned count;
-	uint64_t since_ns; /* since when the first of them waits */
+	uint64_t since_ns; /* since when the first waiting program waits */
 };
 
 static struct td_client *client_at(struct td_list *it)

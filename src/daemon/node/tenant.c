@@ -82,7 +82,7 @@ static uint64_t charge_ppm(const struct td_node *node, const struct td_job *job,
 	if (!*settings->mem)
 		return TD_PPM * td_max_u64(count_gpus(node, job), given ? given : 1);
 	for (uint32_t i = 0; job && i < node->gpu_count; i++) {
-		if (!job->on[i].clients) /* no process of it used that GPU in the last step */
+		if (!job->on[i].clients) /* no process of the job used that GPU in the last step */
 			continue;
 		ppm += part_ppm(settings,
 			td_options_capacity(&node->options, node->gpus[i].total_bytes),

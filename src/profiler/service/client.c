@@ -17,7 +17,7 @@
 
 #define EVENTS    64
 #define DISCARD   16384
-#define EXPIRY_NS (100 * TD_NS_PER_MS) /* how often time-outs are looked for */
+#define EXPIRY_NS (100 * TD_NS_PER_MS) /* how often requests are checked for a time-out */
 
 int client_init(struct client *client, const char *url, const char *body, uint32_t connections,
 	uint64_t timeout_ns, struct td_err *err)

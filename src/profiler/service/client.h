@@ -25,8 +25,9 @@ struct connection {
 	int fd; /* below 0: none */
 	bool busy;
 	uint64_t due_ns, sent_ns;
-	size_t sent, have;      /* bytes of the request, and of the answer's header */
-	size_t body_left;       /* of the answer; has_header */
+	size_t sent, have; /* bytes of the request, and of the answer's header */
+	/* The part of the answer's body that has not come yet; valid if has_header. */
+	size_t body_left;
 	bool has_header, is_ok; /* of the answer */
 	bool closes;            /* the server closes the connection after this answer */
 	/* Another request was answered before on this connection. */

@@ -26,8 +26,9 @@
 #include "profiler/service/node.h"
 #include "profiler/service/points.h"
 
-#define RATE_MAX  1000000000u
-#define SHARE_MIN 0.1 /* below the shares of a usual campaign the curves tell nothing */
+#define RATE_MAX 1000000000u
+/* Campaigns usually measure no smaller shares, so below this the curves tell nothing. */
+#define SHARE_MIN 0.1
 
 struct model {
 	const char *name;

@@ -29,7 +29,7 @@ int td_node_count_jobs(uint32_t *ret, struct td_err *err);
 /* The row of the GPU of that number. */
 int td_node_gpu(uint32_t index, struct td_msg_gpu *ret, struct td_err *err);
 
-#define TD_NODE_ARGUMENTS_MAX 240 /* of a program's command */
+#define TD_NODE_ARGUMENTS_MAX 240 /* the most arguments of a program's command */
 
 struct td_started {
 	pid_t pid; /* also its process group; 0: none */

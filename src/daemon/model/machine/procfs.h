@@ -12,11 +12,11 @@
 
 /* Why a process does not run. */
 enum td_stop {
-	TD_STOP_NONE,   /* it runs, or its state is unknown */
+	TD_STOP_NONE,   /* the process runs, or its state is unknown */
 	TD_STOP_SIGNAL, /* SIGSTOP, SIGTSTP (Ctrl-Z), `scontrol suspend` */
 	TD_STOP_TRACED, /* a debugger has stopped it */
-	TD_STOP_FROZEN, /* its control group is frozen: `docker pause` */
-	TD_STOP_SILENT, /* it may run, but does not answer (stopped.h) */
+	TD_STOP_FROZEN, /* the process's control group is frozen, as by `docker pause` */
+	TD_STOP_SILENT, /* the process may run, but does not answer the daemon (stopped.h) */
 	TD_STOP_LOCKED, /* the driver holds its calls up for a checkpoint (execute/parking.h) */
 	TD_STOP_N,
 };

@@ -32,7 +32,8 @@ extern const struct td_pressure_params td_pressure_default;
 
 /* A zeroed struct is valid: CALM. */
 struct td_pressure {
-	uint64_t since_ns;   /* since when the pressure has been at the bound; 0: it is below */
+	/* Since when the pressure has been at or above the bound; 0: it is below. */
+	uint64_t since_ns;
 	uint64_t settles_ns; /* nothing is evicted before this time */
 };
 

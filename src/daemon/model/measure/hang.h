@@ -31,18 +31,20 @@ enum td_hang_state {
 /* A zeroed struct is valid: QUIET, and nothing seen yet. */
 struct td_hang {
 	enum td_hang_state state;
-	/* in TRIED: another client died, so suspect the server once more */
+	/* in state TRIED: another client died, so the server will be suspected once more */
 	bool again;
 	int server; /* the server's process id; 0: none */
 	/* the user of the server; its clients and the canary run as the same */
 	uint32_t uid;
 	uint64_t suspect_ns; /* since when the state is not QUIET */
-	/* in TRIED: the deadline of the canary; else: send no canary before this time */
+	/*
+	 * in state TRIED: the deadline of the canary; otherwise no canary is sent before this time
+	 */
 	uint64_t until_ns;
 	uint64_t launched, ended; /* sums over all clients, as last reported */
 	/* when `ended` changed last, or when the first launch after that came */
 	uint64_t ended_ns;
-	bool waits; /* there were launches since */
+	bool waits; /* launches have come since `ended` changed last */
 };
 
 struct td_hang_params {

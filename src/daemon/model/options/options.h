@@ -38,14 +38,15 @@ struct td_options {
 	uint64_t mps_patience_ns, mps_window_ns;
 	uint32_t pressure_ppm;
 	struct td_muxflow_options muxflow;
-	char locks[108];              /* an absolute path, or "auto" */
-	char log[108];                /* an absolute path, or "auto" */
-	char profiles[108];           /* an absolute path, or "none" */
-	char cpus[108];               /* a list such as 0-3,8, or "none" */
-	char cgroup_root[108];        /* an absolute path, or "auto" */
-	char capacity[TD_LIMIT_TEXT]; /* as typed; a percentage refers to each GPU's own size */
+	char locks[108];       /* an absolute path, or "auto" */
+	char log[108];         /* an absolute path, or "auto" */
+	char profiles[108];    /* an absolute path, or "none" */
+	char cpus[108];        /* a list such as 0-3,8, or "none" */
+	char cgroup_root[108]; /* an absolute path, or "auto" */
+	/* As the user typed it; a percentage refers to the size of each GPU. */
+	char capacity[TD_LIMIT_TEXT];
 	char host_limit
-		/* as typed, or "none"; a percentage refers to the machine's memory */
+		/* as the user typed it, or "none"; a percentage refers to the machine's memory */
 		[TD_LIMIT_TEXT];
 };
 

@@ -35,7 +35,7 @@ struct td_profile_entry {
 	uint32_t users; /* the number of services that use it */
 	bool replaced;  /* a newer file has replaced it, and it is in no list */
 	struct td_service_profile learnt;
-	struct td_mudi_service curves; /* they point into learnt */
+	struct td_mudi_service curves; /* the arrays of these curves are in `learnt` */
 };
 
 struct td_profiles {
@@ -45,8 +45,9 @@ struct td_profiles {
 	uint32_t count, good_count;
 	/* The file of speeds (profile/speed_file.h); empty: there is none, or a bad one. */
 	struct td_speed_file speeds;
-	struct stat speeds_stat; /* of the file as it was read; st_ino 0: there is none */
-	uint32_t speeds_read;    /* changes with `speeds`; never 0 once the directory was read */
+	/* The state of the file of speeds when it was read; st_ino 0: there is no file. */
+	struct stat speeds_stat;
+	uint32_t speeds_read; /* changes with `speeds`; never 0 once the directory was read */
 	/* Called with a sentence about a profile that cannot be used. */
 	void (*report)(void *arg, const char *sentence);
 	void *arg;

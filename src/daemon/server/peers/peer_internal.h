@@ -18,23 +18,26 @@ struct td_peer {
 	struct td_user *user;
 	pid_t pid;
 	struct td_identity who;
-	/* since when it has sent nothing at all; 0: it has sent something */
+	/* since when the peer has sent nothing at all; 0: it has sent something */
 	uint64_t silent_since_ns;
-	struct td_process *process;        /* the client process, set by HELLO */
-	struct td_supervisor *supervisor;  /* the supervisor, set by SUPERVISE */
-	struct td_gate_page *gate;         /* its gate page, mapped here */
-	const struct td_meter_page *meter; /* its meter page, mapped here read-only */
+	struct td_process *process;       /* the client process, set by HELLO */
+	struct td_supervisor *supervisor; /* the supervisor, set by SUPERVISE */
+	struct td_gate_page *gate;        /* the peer's gate page, as mapped in the daemon */
+	/* The peer's meter page, as mapped read-only in the daemon. */
+	const struct td_meter_page *meter;
 	struct td_outbox out;
-	uint64_t stuck_since_ns; /* while the outbox is not empty: when it last read something */
-	uint32_t events;         /* the events that the loop reports for it */
+	/* While messages wait in the outbox: when the peer last read one. */
+	uint64_t stuck_since_ns;
+	uint32_t events; /* the events that the loop reports for it */
 	/*
 	 * The peer must first read the packets that wait for it; until then nothing from it is
 	 * read.
 	 */
 	bool waits;
-	bool is_answered;       /* its request is being answered at this moment */
-	bool follows;           /* a tool that wants every event */
-	uint64_t gpus_asked_ns; /* since when the tool waits for the GPUs' state; 0: it does not */
+	bool is_answered; /* a request of the peer is being answered at this moment */
+	bool follows;     /* a tool that wants every event */
+	/* Since when the tool waits for the state of the GPUs; 0: it does not. */
+	uint64_t gpus_asked_ns;
 	/* the tool wants to know what policies lack, and not the state itself */
 	bool asks_policies;
 	/*
@@ -60,7 +63,7 @@ struct td_peer {
 	 */
 	uint64_t acts[TD_ACTS_MAX];
 	uint32_t act_count, act_rows;
-	bool broken; /* it is dropped at the end of the turn */
+	bool broken; /* the peer is disconnected at the end of this turn of the loop */
 };
 
 /* -- accept.c -- */

@@ -33,7 +33,7 @@ struct td_space_file {
 struct td_spaces {
 	struct td_list all; /* the known spaces; those used last come last */
 	uint32_t next;      /* the number of the next one */
-	uint32_t unused;    /* how many of them have no connection */
+	uint32_t unused;    /* the number of known spaces without a connection */
 	struct td_space_file own_pid, own_user;
 	/* False: the kernel has no PID namespaces, so all processes are in the same one. */
 	bool has_namespaces;
