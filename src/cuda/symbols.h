@@ -62,9 +62,10 @@ enum td_symbol_index {
  * copied, in every program that the library is loaded into.
  */
 struct td_symbol {
-	char symbol[TD_SYMBOL_MAX]; /* as exported; the first name_len bytes are the look-up name */
-	char kinds[TD_KINDS_MAX];   /* one per parameter, see symbols.def */
-	uint16_t since;             /* CUDA version that introduced it; 11040 means 11.4 */
+	/* The name as the driver exports it; its first name_len bytes are the name to look up. */
+	char symbol[TD_SYMBOL_MAX];
+	char kinds[TD_KINDS_MAX]; /* one per parameter, see symbols.def */
+	uint16_t since;           /* CUDA version that introduced it; 11040 means 11.4 */
 	uint8_t flavour, class, name_len;
 };
 

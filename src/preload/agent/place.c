@@ -28,12 +28,12 @@ enum state {
 
 static struct td_placed
 	candidates;     /* from the environment; fixed after load. count 0: the job may see all */
-static unsigned wanted; /* how many of the candidates the job gets */
+static unsigned wanted; /* the number of candidate GPUs that the job gets */
 static bool rest;       /* the program also sees all other GPUs, after those */
 static struct td_lock lock = TD_LOCK_INIT(TD_RANK_PLACE);
 static struct td_placed chosen; /* guarded by lock until DECIDED, then fixed */
 static _Atomic uint32_t state;  /* futex; enum state. It becomes DECIDED under the lock */
-static _Atomic bool alone;      /* there is no daemon at present */
+static _Atomic bool alone;      /* no daemon answers at present */
 
 /* Owned by the agent. */
 static bool told;

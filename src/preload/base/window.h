@@ -18,7 +18,7 @@
 struct td_window_mark {
 	void *event;
 	void *stream;
-	uint32_t submissions; /* since the mark before it */
+	uint32_t submissions; /* the number of submissions since the previous mark */
 	uint32_t hash;        /* identifies the kind of work */
 	void *start;          /* event before the first of them; NULL: never created */
 	/* pace.c, under a duty: the expected time of these submissions. */

@@ -36,8 +36,9 @@
 struct ledger td_ledgers[TD_SLOT_MAX] = {LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER,
 	LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER};
 static _Atomic bool connected;
-static _Atomic uint64_t silent_since_ns; /* since when it is silent (monotonic ns); 0: it is not */
-static _Atomic uint32_t links;           /* futex; changes with `connected` and the silence */
+/* Since when the daemon is silent (monotonic ns); 0: it is not. */
+static _Atomic uint64_t silent_since_ns;
+static _Atomic uint32_t links; /* futex; changes with `connected` and the silence */
 /*
  * The gate word for which a thread last woke the agent, plus one (0: none). Each word wakes it
  * once.

@@ -22,7 +22,7 @@ enum td_need {
 	TD_NEED_REFUSED, /* nowhere: the program gets out of memory */
 	/* Off the device until the next fill, because the gate is closed. */
 	TD_NEED_LATER,
-	TD_NEED_HOST, /* to host memory that the device reaches */
+	TD_NEED_HOST, /* on the host, where the device can use it in place */
 };
 
 enum td_mobility {

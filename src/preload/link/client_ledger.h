@@ -25,7 +25,8 @@ struct ledger {
 	_Atomic uint32_t memory_changed;
 	_Atomic uint32_t quota_told; /* the daemon has told quota_bytes */
 	_Atomic uint64_t capacity_bytes, short_bytes;
-	_Atomic uint64_t quota_bytes, soft_bytes; /* in bytes; 0: not known; UINT64_MAX: none */
+	/* The job's hard and soft limit in bytes; 0: not known; UINT64_MAX: no limit. */
+	_Atomic uint64_t quota_bytes, soft_bytes;
 	struct td_lock lock;
 	/*
 	 * Guarded by lock. device_bytes and total_bytes: what the last GRANT lets the process have

@@ -14,7 +14,7 @@
 #define SURE        (1ull << NS_BITS)
 #define DRY_SHIFT   (NS_BITS + 1)
 #define DRY_MASK    63u
-#define DRY_MAX     32u /* after so many in a row an exact time is not trusted */
+#define DRY_MAX     32u /* after so many samples in a row, an exact time is no longer trusted */
 #define TIMES_SHIFT (DRY_SHIFT + 6)
 #define OUTLIER     3  /* an interval of more than this times the usual one includes a delay */
 #define FOLLOW      4  /* a sample moves the time by one part in this of the difference */

@@ -26,7 +26,8 @@ struct td_shape {
 };
 
 struct td_demand {
-	uint32_t active_ppm, core_ppm; /* at most 1000000 each */
+	/* The shares of the SMs and of their room that it uses, at most 1000000 each. */
+	uint32_t active_ppm, core_ppm;
 };
 
 /*
@@ -46,7 +47,7 @@ uint64_t td_shape_key(const void *context, const struct td_shape *shape);
 enum td_sample_kind {
 	TD_SAMPLE_EXACT,  /* the kernel took exactly that long */
 	TD_SAMPLE_DRY,    /* the stream was idle; the gap is subtracted as far as known */
-	TD_SAMPLE_SHARED, /* may include other programs' time */
+	TD_SAMPLE_SHARED, /* the sample may include time of other programs */
 };
 
 /*

@@ -44,7 +44,7 @@ struct td_period_mark {
 	uint8_t votes;
 	uint8_t run, misses; /* regular intervals in a row; irregular ones in a row */
 	bool known;          /* has been the mark before */
-	bool alone;          /* no other signature occurs between its occurrences */
+	bool alone;          /* between two occurrences of this signature, no other one occurs */
 	uint64_t last_ns;
 	uint64_t began_ns, began_event;              /* begin of the current interval */
 	uint64_t mean_ns, deviation_ns, mean_events; /* over regular intervals */

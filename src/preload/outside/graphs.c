@@ -63,7 +63,7 @@ struct range {
 struct memory {
 	struct memory *next;
 	const void *exec;  /* the executable graph; NULL: destroyed */
-	const void *graph; /* its source graph; NULL: destroyed */
+	const void *graph; /* the graph that it was instantiated from; NULL: that was destroyed */
 	uint64_t bytes;
 	uint64_t launched_at; /* the mark of trims (outside.h), or TD_NEVER_LAUNCHED */
 	CUdevice device;
@@ -75,7 +75,7 @@ struct memory {
 static struct td_lock lock = TD_LOCK_INIT(TD_RANK_BACKEND);
 static struct exec execs[PLACES];
 static struct memory *memories[BUCKETS]; /* hashed by executable graph */
-/* of destroyed executable graphs, hashed by source graph */
+/* what destroyed executable graphs have left, hashed by source graph */
 static struct memory *left[BUCKETS];
 static _Atomic bool crowded; /* some graph has found no place; never reset */
 

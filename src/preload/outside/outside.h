@@ -86,7 +86,7 @@ struct td_outside_claim {
 	enum td_mobility mobility;
 	unsigned waits;
 	bool growth;            /* the claim is for growth of an existing object */
-	bool is_listed;         /* it is in the pool's list of claims */
+	bool is_listed;         /* the claim is in its pool's list */
 	bool relies;            /* the claim counts on memory that the graph already has */
 	uint64_t trimmed_bytes; /* trimmed bytes of the graph pool when the claim was made */
 };

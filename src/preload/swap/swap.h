@@ -24,7 +24,7 @@ struct td_range {
 	CUdevice device;
 	struct td_pieces *pieces;    /* the pieces of a block; NULL: the range is one allocation */
 	struct td_range *next_block; /* next block of the slot */
-	uint64_t claimed;            /* its part of td_swap.claimed_bytes */
+	uint64_t claimed;            /* the part of td_swap.claimed_bytes that this range has */
 	unsigned pins;               /* number of reasons to stay in this device memory */
 	unsigned moving; /* the number of its chunks that copies in progress read or write */
 	size_t count;
@@ -39,7 +39,7 @@ struct td_swap {
 	pthread_mutex_t lock;
 	struct td_range *ranges; /* largest first: they leave and come back in this order */
 	struct td_range *blocks[TD_SLOT_MAX];
-	/* of blocks: an empty one, kept for the next small allocation */
+	/* an empty block of each slot, kept for the next small allocation */
 	struct td_range *spare[TD_SLOT_MAX];
 	bool spare_is_new[TD_SLOT_MAX]; /* the spare became empty after the last check of its age */
 	/*

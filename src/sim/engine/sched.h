@@ -34,5 +34,5 @@ struct td_sched {
 	bool (*tune)(struct td_cluster *cluster, uint32_t service, uint32_t round);
 	double round_s;   /* length of a round of tune, except the last one */
 	bool turns;       /* jobs of a GPU take turns of seconds; there are no holders */
-	bool knows_truth; /* it is a bound, not a system that could be built */
+	bool knows_truth; /* the scheduler is a bound, not a system that could be built */
 };

@@ -16,7 +16,7 @@
 
 enum td_layers_use {
 	TD_LAYERS_TRUE,
-	TD_LAYERS_BLIND,    /* no layers, to see what layers are worth */
+	TD_LAYERS_BLIND,    /* without layers, to see how much they help */
 	TD_LAYERS_SHUFFLED, /* layers of another task */
 	TD_LAYERS_N,
 };

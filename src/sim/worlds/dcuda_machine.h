@@ -58,7 +58,7 @@ struct td_dcuda_how {
 
 struct td_dcuda_outcome {
 	double overloaded[TD_DCUDA_MACHINE_GPUS], memory_overloaded[TD_DCUDA_MACHINE_GPUS],
-		imbalance; /* as parts of the time */
+		imbalance; /* these three are shares of the time */
 	double slowdown, jain, utilisation, total_s, qos;
 	double active_s, busy_s,
 		/*

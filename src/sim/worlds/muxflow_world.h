@@ -113,7 +113,7 @@ struct td_mux_outcome {
 	double least_excess,
 		/* Sum over the run: requests of the busiest GPUs, as many GPUs as have a job. */
 		most_requests;
-	double most_fixed; /* for -S: see td_mux_most_fixed() */
+	double most_fixed; /* a bound for MuxFlow-S: see td_mux_most_fixed() */
 	double moved_h, unfinished;
 	uint64_t moves;
 };
