@@ -563,10 +563,7 @@ static uint64_t step(uint64_t now_ns)
 		complain();
 		td_place_step(send_msg);
 		step_gpus(gpus);
-		/*
-		 * The following messages name GPUs of the process, so the daemon must have got
-		 * their ATTACH first.
-		 */
+		/* The messages below name GPUs of the process, so their ATTACH comes first. */
 		tell_ungoverned();
 		send_steps(meter);
 		send_service();
