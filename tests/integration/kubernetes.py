@@ -253,6 +253,15 @@ def a_kubelet_that_starts_again_is_told_again():
             assert len(listed(second, bool, "a list")) == 100
 
 
+def another_plugins_socket_is_no_new_kubelet():
+    with node() as world, Kubelet(world.folder) as kubelet:
+        assert kubelet.arrived.wait(DEADLINE_S)
+        assert len(listed(kubelet, bool, "a list")) == 100
+        kubelet.arrived.clear()
+        with open(f"{world.folder}/other.sock", "w"):
+            assert not kubelet.arrived.wait(1.5)
+
+
 def a_kubelet_that_lost_the_list_is_told_again():
     """A kubelet calls ListAndWatch once for each registration."""
     with node() as world, Kubelet(world.folder) as kubelet:
@@ -468,7 +477,7 @@ def the_newest_of_many_watchers_has_the_list():
 
 run_cases([it_registers_and_offers_each_gpu_in_hundredths,
            a_kubelet_that_wants_the_list_first_has_it, a_kubelet_that_refuses_is_asked_again,
-           a_kubelet_that_starts_again_is_told_again,
+           a_kubelet_that_starts_again_is_told_again, another_plugins_socket_is_no_new_kubelet,
            a_kubelet_that_lost_the_list_is_told_again,
            slices_are_of_one_gpu_while_one_has_room, a_container_has_its_share_of_memory,
            two_containers_are_two_jobs_with_their_limits, cdi_names_the_gpus_to_the_runtime,

@@ -88,6 +88,8 @@ def muxflow_needs_mps():
         assert policies(world)["muxflow"]["state"] == "decides"
         until(lambda: json.loads(world.call(TANDEM, "gpu", "--json").stdout)[0]["mps"] == "ready",
               "MPS is ready")
+        done = world.call(TANDEM, "run", "--gpu", "0", "--", "env")
+        assert "\nCUDA_MPS_PIPE_DIRECTORY=" in "\n" + done.stdout, done
 
 
 if __name__ == "__main__":

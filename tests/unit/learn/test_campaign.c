@@ -126,5 +126,5 @@ TEST(a_neighbour_that_is_left_out_is_predicted_better_than_by_the_mean_of_all)
 	/* All knees are at one share. */
 	CHECK(judged.of_mean[TD_PROFILE_KNEE_SHARE] < 1e-9);
 	CHECK_EQ(td_campaign_judge(points, measure(3), &options, &judged, &err), -EINVAL);
-	CHECK(strstr(err.msg, "2 neighbours"));
+	CHECK(strstr(err.msg, "only 2 programs beside the service"));
 }
