@@ -195,7 +195,7 @@ TEST(who_finds_no_place_runs_alone_and_comes_back_when_there_is_one)
 	CHECK_EQ(w.events[TD_EVENT_UNGOVERNED], 1);
 	CHECK_EQ(w.events[TD_EVENT_FOREIGN], 0);
 	CHECK_STR(td_process_state(f->process), "ungoverned");
-	CHECK(strstr(explained(&w, f), "one more than the 64 GPUs"));
+	CHECK(strstr(explained(&w, f), "beyond the 64 GPUs"));
 	CHECK_EQ(say(&w, f, &msg), 0);
 	fake_dies(&w, &w.fakes[0]);
 	CHECK_EQ(say(&w, f, &msg), -ECONNRESET);
