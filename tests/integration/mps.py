@@ -106,7 +106,7 @@ def an_xid_resets_mps_only_where_it_is_of_a_program_there():
             until(lambda: gpu().get("xid_age_ns", 1e9) < 5e8, "the Xid")
 
         def unknown():
-            return sum("not known of which process" in d for d in details())
+            return sum("by an unknown process" in d for d in details())
 
         def changes_nothing():
             before = unknown()
