@@ -44,7 +44,10 @@ static void json_row(const struct td_msg_acted *acted, const struct sink *sink, 
 	td_json_end_row(j);
 }
 
-/* For these the reason of a done action says what was moved, and how long it took. */
+/*
+ * Returns whether a finished action of this kind gives as its reason what was moved and how long
+ * that took.
+ */
 static bool says_how(uint8_t kind)
 {
 	return kind == TD_ACTION_MIGRATE || kind == TD_ACTION_CHECKPOINT ||

@@ -173,7 +173,10 @@ static void set_share(uint32_t sm_share_ppm)
 	if (getenv(SHARE))
 		return;
 	setenv(SHARE, percent, 1);
-	/* One for each context, so that the program can have a larger one later. */
+	/*
+	 * The percentage is one for each context, so that the program can give a later context a
+	 * larger one.
+	 */
 	setenv(PER_CONTEXT, "1", 1);
 }
 

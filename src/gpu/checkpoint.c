@@ -149,8 +149,8 @@ static enum td_checkpoint_end unlock(int pid)
 }
 
 /*
- * Goes by the driver's state, so that it also frees a process that an earlier daemon or helper has
- * left locked or checkpointed.
+ * Undoes what the driver's state shows to be done. So it also frees a process that an earlier
+ * daemon or helper has left locked or checkpointed.
  */
 static enum td_checkpoint_end back(int pid)
 {

@@ -253,7 +253,7 @@ int td_profiler_run(int argc, char **argv)
 		return r < 0 ? 0 : r;
 	if (!request.list && !request.name)
 		request.name = name_of(argv[optind], name, sizeof(name));
-	/* First, so that a run is not in vain. */
+	/* The database is opened first. If that fails, no run is in vain. */
 	if ((request.list ? td_profiler_open_to_read : td_profiler_open)(
 		    request.store, &store, &err))
 		return td_profiler_fail("%s", err.msg);

@@ -68,7 +68,10 @@ static _Noreturn void become(char *const *argv, const struct td_start *start,
 		set_number("TANDEM_INSTANCE", start->instance);
 	if (start->sm_share_ppm) {
 		set_number("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", start->sm_share_ppm / 10000);
-		/* One for each context, so that the program can have a larger one later. */
+		/*
+		 * The percentage is one for each context, so that the program can give a later
+		 * context a larger one.
+		 */
 		set_number("CUDA_MPS_ENABLE_PER_CTX_DEVICE_MULTIPROCESSOR_PARTITIONING", 1);
 	}
 	set_ready(ready_fd);

@@ -117,7 +117,10 @@ bool td_facts_is_waited_for(
 	return false;
 }
 
-/* The turn that ends first on any GPU of the process where others wait, or NULL. */
+/*
+ * Returns the turn that ends first, among those on the process's GPUs that others wait for; NULL if
+ * there is none.
+ */
 static const struct td_grant *find_turn(const struct td_process *process)
 {
 	const struct td_grant *first = NULL;

@@ -286,8 +286,8 @@ static int managed_fill(unsigned slot, uint64_t limit_bytes, void (*progress)(un
 	if (!bytes || td_real.cuCtxGetDevice(&device))
 		return 0;
 	/*
-	 * All is prefetched: what is already there costs nothing. If it fails, page faults bring
-	 * the memory.
+	 * All of the memory is prefetched; this costs nothing for pages on the device. If it fails,
+	 * page faults bring the memory.
 	 */
 	(void)prefetch(slot, demanded, device);
 	pthread_mutex_lock(&lock);

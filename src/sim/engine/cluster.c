@@ -46,7 +46,8 @@ static int add_event(struct td_cluster *cluster, uint64_t at_ns, uint32_t kind, 
 	if (at_ns < cluster->now_ns)
 		at_ns = TD_NEVER;
 	/*
-	 * There is room for all events from the start; only ends that became stale may need more.
+	 * There is room for all events from the start. Only jobs' ends that were moved may need
+	 * more.
 	 */
 	if (cluster->future.count + 1 >= room && td_future_reserve(&cluster->future, 2 * room))
 		return -1;

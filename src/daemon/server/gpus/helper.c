@@ -121,7 +121,7 @@ int td_helpers_start(struct td_helpers *helpers, const struct td_checkpoint_orde
 	r = helper->source.fd < 0 ? -errno : td_loop_add(helpers->loop, &helper->source);
 	if (!r)
 		return 0;
-	/* Nobody would hear of its end. It has hardly begun. */
+	/* Nothing would report the helper's end, so it is killed; it has hardly begun. */
 	kill(helper->pid, SIGKILL);
 	(void)waitpid(helper->pid, NULL, 0);
 	if (helper->source.fd >= 0)

@@ -282,7 +282,7 @@ static uint32_t read_space(struct td_spaces *spaces, pid_t pid, uid_t uid)
 		       : TD_SPACE_UNKNOWN;
 }
 
-/* The process that has connected, to tell whether its pid was its own all the time. */
+/* Identifies the process that connected, to tell whether its pid was its own all the time. */
 struct witness {
 	int fd;               /* below 0: this kernel has no SO_PEERPIDFD */
 	uint64_t start_ticks; /* without a descriptor; 0: unknown */
