@@ -201,31 +201,40 @@ static int check_container(struct review *review, const json_t *container)
 	return 0;
 }
 
+/* The variables that a container gets, in a list. */
+static json_t *list_variables(struct review *review, const json_t *env)
+{
+	const char *soft = review->setting[TD_JOB_KEY_soft];
+	json_t *list = json_array();
+
+	for (uint32_t k = 0; k <= TD_JOB_KEY_N; k++) {
+		/* Memory beyond the soft limit has to move, as with `tandem run --mem-soft`. */
+		bool is_last = k == TD_JOB_KEY_N;
+		const char *name = is_last ? "TANDEM_BACKEND" : td_job_key_variable(k);
+		const char *value = !is_last ? review->setting[k] : *soft ? "swap" : "";
+
+		if (*value && !find_variable(env, name))
+			append(review, list, json_pack("{s:s, s:s}", "name", name, "value", value));
+	}
+	return list;
+}
+
 static void add_variables(
 	struct review *review, const json_t *container, const char *kind, size_t index)
 {
 	const json_t *env = json_object_get(container, "env");
-	bool has_list = json_array_size(env) > 0;
-	json_t *list = json_array();
+	json_t *list = list_variables(review, env);
 	char path[64];
 
-	snprintf(path, sizeof(path), "/spec/%s/%zu/env%s", kind, index, has_list ? "/-" : "");
-	for (uint32_t k = 0; k < TD_JOB_KEY_N; k++) {
-		const char *name = td_job_key_variable(k);
-		json_t *entry;
-
-		if (!*review->setting[k] || find_variable(env, name))
-			continue;
-		entry = json_pack("{s:s, s:s}", "name", name, "value", review->setting[k]);
-		if (has_list)
-			patch(review, path, entry);
-		else
-			append(review, list, entry);
+	snprintf(path, sizeof(path), "/spec/%s/%zu/env", kind, index);
+	if (json_array_size(list) && !json_array_size(env)) {
+		patch(review, path, json_incref(list));
+	} else {
+		strcat(path, "/-");
+		for (size_t i = 0; i < json_array_size(list); i++)
+			patch(review, path, json_incref(json_array_get(list, i)));
 	}
-	if (json_array_size(list))
-		patch(review, path, list);
-	else
-		json_decref(list);
+	json_decref(list);
 }
 
 /* -- the pod -- */

@@ -206,6 +206,17 @@ TEST(annotations_become_variables_of_those_who_ask)
 	json_decref(pod);
 }
 
+TEST(a_soft_limit_of_memory_makes_it_move)
+{
+	json_t *pod =
+		admit(&no_scheduler, POD("\"tandem.dev/soft\":\"20%\"",
+					     "\"containers\":[" CONTAINER(GPU("\"50\""), "") "]"));
+
+	CHECK_STR(variable(container_of(pod, "containers", 0), "TANDEM_MEM_SOFT"), "20%");
+	CHECK_STR(variable(container_of(pod, "containers", 0), "TANDEM_BACKEND"), "swap");
+	json_decref(pod);
+}
+
 TEST(init_containers_are_containers_too)
 {
 	json_t *pod =
