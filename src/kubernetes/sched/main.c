@@ -9,14 +9,23 @@
  * learns from the annotations of the pods what was placed.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 
+#include "base/bounds.h"
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/program.h"
+#include "base/time.h"
 #include "cluster/sched/sched_options.h"
+#include "kubernetes/sched/engine.h"
+#include "kubernetes/sched/lease.h"
 
 #define PROGRAM         "tandem-kube-sched"
 #define EXIT_USAGE      125
@@ -99,10 +108,139 @@ static int parse(int argc, char **argv, struct options *o, struct td_err *err)
 	return 0;
 }
 
+/* --- where the API server is --- */
+
+struct account {
+	struct td_kube_account account;
+	char server[256], space[TD_KUBE_NAME];
+};
+
+static const char *file_or_null(const char *path)
+{
+	return access(path, R_OK) ? NULL : path;
+}
+
+/* Reads the namespace of the service account. Returns whether there is one. */
+static bool read_space(char *ret)
+{
+	td_auto_close int fd = open(SERVICE_ACCOUNT "namespace", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, ret, TD_KUBE_NAME - 1);
+
+	ret[n > 0 ? n : 0] = 0;
+	ret[strcspn(ret, " \t\r\n")] = 0;
+	return *ret;
+}
+
+/* Options that are not given are those of the pod in which it runs. */
+static int find_account(const struct options *o, struct account *ret, struct td_err *err)
+{
+	const char *host = getenv("KUBERNETES_SERVICE_HOST");
+	const char *port = getenv("KUBERNETES_SERVICE_PORT");
+
+	if (o->server)
+		snprintf(ret->server, sizeof(ret->server), "%s", o->server);
+	else if (host && *host && strlen(host) < 128)
+		snprintf(ret->server, sizeof(ret->server),
+			strchr(host, ':') ? "https://[%s]:%.5s" : "https://%s:%.5s", host,
+			port && *port ? port : "443");
+	else
+		return td_err_set(err, -EINVAL,
+			"this is not a pod of a cluster: --server is missing, see --help");
+	ret->account.server = ret->server;
+	ret->account.token_file =
+		o->token_file ? o->token_file : file_or_null(SERVICE_ACCOUNT "token");
+	ret->account.ca_file = o->ca_file ? o->ca_file : file_or_null(SERVICE_ACCOUNT "ca.crt");
+	if (o->lease_namespace)
+		snprintf(ret->space, sizeof(ret->space), "%s", o->lease_namespace);
+	else if (!read_space(ret->space))
+		strcpy(ret->space, "kube-system");
+	return 0;
+}
+
+/* --- the loop --- */
+
+static int open_signals(void)
+{
+	sigset_t ends;
+
+	(void)signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGHUP);
+	(void)sigprocmask(SIG_BLOCK, &ends, NULL);
+	return signalfd(-1, &ends, SFD_CLOEXEC);
+}
+
+struct parts {
+	struct td_kube_api *api;
+	struct td_engine *engine;
+	struct td_state *state;
+	struct td_scheduler *scheduler;
+};
+
+/* Schedules until a signal comes. */
+static void serve(const struct parts *parts, int signals)
+{
+	bool is_signal = false;
+
+	while (!is_signal) {
+		uint64_t now_ns = td_time_now_ns();
+		uint64_t next_ns = td_kube_engine_turn(parts->engine, now_ns), left_ns;
+
+		next_ns = td_min_u64(next_ns, td_scheduler_turn(parts->scheduler, now_ns));
+		left_ns = td_sub_sat(next_ns, td_time_now_ns());
+		td_kube_api_wait(parts->api, signals,
+			(int)td_min_u64(left_ns / TD_NS_PER_MS + 1, 60000), &is_signal);
+	}
+	td_scheduler_resign(parts->scheduler, td_time_now_ns());
+}
+
+static int make_parts(const struct options *o, const struct account *account, struct parts *parts,
+	struct td_err *err)
+{
+	const struct td_kube_engine_options options = {
+		.names = {.resource = o->resource, .scheduler = o->scheduler_name},
+		.instance = o->sched.name};
+	struct td_kube_lease_options lease = {.space = account->space,
+		.name = PROGRAM,
+		.key = TD_SCHED_PREFIX "leader",
+		.leads = td_kube_engine_renew};
+	struct td_scheduler_options scheduler = o->sched.scheduler;
+	int r = td_kube_api_open(&account->account, &parts->api, err);
+
+	if (r)
+		return r;
+	/* Each GPU has so much "memory": what is given of it is what the kubelet counts. */
+	scheduler.brain.shape.gpu_bytes = TD_KUBE_PER_GPU;
+	scheduler.name = o->sched.name;
+	parts->engine = td_kube_engine_new(parts->api, &options);
+	lease.arg = parts->engine;
+	if (parts->engine)
+		parts->state = td_kube_lease_open(parts->api, &lease);
+	if (parts->state)
+		parts->scheduler = td_scheduler_new(&scheduler, parts->engine, parts->state);
+	return parts->scheduler ? 0 : td_err_set(err, -ENOMEM, "no memory");
+}
+
 static int run(const struct options *o, struct td_err *err)
 {
-	(void)o;
-	return td_err_set(err, -ENOSYS, "this build has the options only: it places nothing yet");
+	struct account account = {0};
+	struct parts parts = {0};
+	int r = find_account(o, &account, err), signals = open_signals();
+
+	if (!r)
+		r = make_parts(o, &account, &parts, err);
+	if (!r)
+		serve(&parts, signals);
+	td_scheduler_free(parts.scheduler);
+	td_state_free(parts.state);
+	if (parts.engine)
+		parts.engine->kind->free(parts.engine);
+	td_kube_api_free(parts.api);
+	if (signals >= 0)
+		close(signals);
+	return r;
 }
 
 int main(int argc, char **argv)
