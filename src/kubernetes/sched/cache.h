@@ -1,6 +1,6 @@
 /*
- * What the API server has said of pods and nodes: all pods that are bound or wait for this
- * scheduler, and the nodes with GPUs. Fed by two watches (watch.h).
+ * Keeps what the API server has said: all pods that are bound or wait for this scheduler, and the
+ * nodes with GPUs. Two watches feed it (watch.h).
  *
  * A pod that was sent back is made again by its controller, under another name and UID. The new pod
  * takes over the name that the brain has for the job, so its epoch and its GPU time go on.

@@ -36,7 +36,7 @@
 #define EVICT_NS   (5 * TD_NS_PER_S)   /* after a refusal by a budget */
 #define EVENTS_MAX 32u                 /* of the engine itself, in one turn */
 #define CREATED(s) ((s) == 200 || (s) == 201 || (s) == 202)
-/* What has ended is of no interest: it leaves the watch as if it were deleted. */
+/* A pod that has ended leaves the watch as if it were deleted. */
 #define ALIVE "&fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed"
 
 struct kube {

@@ -201,7 +201,7 @@ static void check_slices(struct td_kube_pod *pod, bool has_part)
 }
 
 /*
- * What runs at once: the containers with the sidecars, or one of the others that run before them.
+ * Counts what runs at once: the containers with the sidecars, or one of those that run before them.
  */
 static void read_asks(const json_t *spec, const char *resource, struct td_kube_pod *pod)
 {

@@ -25,7 +25,7 @@
 #define TD_KUBE_GUEST     "tandem.dev/guest"
 #define TD_KUBE_CLASS     "tandem.dev/class"
 
-/* What a pod asks of its node, or a node has for pods. */
+/* Amounts that a pod asks of its node, or that a node has for pods. */
 struct td_kube_amounts {
 	uint64_t slices; /* hundredths of GPUs */
 	uint64_t cpu_milli, bytes, pods;
@@ -48,7 +48,7 @@ struct td_kube_pod {
 	bool is_placed, is_guest;
 	uint64_t epoch;
 	uint32_t gpu[TD_KUBE_GPUS], gpus;
-	/* What it demands of a node; owned, NULL: nothing. */
+	/* Its demands on a node; owned, NULL: none. */
 	json_t *selector, *terms, *tolerations;
 };
 
