@@ -1,4 +1,4 @@
-/* What the scheduler of Kubernetes keeps of pods and nodes. */
+/* The cache of pods and nodes of the scheduler for Kubernetes. */
 #include "test.h"
 
 #include "kubernetes/sched/cache.h"
