@@ -32,14 +32,21 @@
 #include "kubernetes/kubelet.h"
 #include "kubernetes/service.h"
 #include "proto/socket.h"
+#ifdef TD_HAVE_PLACED
+#include "kubernetes/sched/account.h"
+#include "kubernetes/sched/placed.h"
+#endif
 
 #define EXIT_USAGE  125
 #define CONNECTIONS 16u
 #define ENDPOINT    "tandem.sock"
+#define PATIENCE_MS 1000u  /* for the API server */
 #define NOT_YET     ".new" /* behind the name of a socket that does not listen yet */
 
 struct options {
 	const char *dir, *resource, *library, *cdi;
+	const char *node; /* NULL: nobody is asked where pods were placed */
+	const char *server, *token_file, *ca_file;
 	uint64_t period_ns;
 };
 
@@ -298,11 +305,49 @@ static int read_socket(struct plugin *plugin, struct td_err *err)
 	return 0;
 }
 
+#ifdef TD_HAVE_PLACED
+static uint32_t placed(void *arg, uint64_t slices, uint32_t *ret_gpus)
+{
+	return td_kube_placed_next(arg, slices, ret_gpus);
+}
+
+/* tandem-kube-sched writes into pods on which GPUs they are to run. */
+static int follow_scheduler(struct plugin *plugin, struct td_err *err)
+{
+	static struct td_kube_found found;
+	const struct options *options = &plugin->options;
+	const struct td_kube_account given = {.server = options->server,
+		.token_file = options->token_file,
+		.ca_file = options->ca_file,
+		.timeout_ms = PATIENCE_MS};
+	struct td_kube_api *api;
+	int r = options->node ? td_kube_account_find(&given, &found, err) : 0;
+
+	if (r || !options->node)
+		return r;
+	r = td_kube_api_open(&found.account, &api, err);
+	if (r)
+		return r;
+	plugin->service.placed_arg = td_kube_placed_new(api, options->node, options->resource);
+	plugin->service.placed = placed;
+	return plugin->service.placed_arg ? 0 : td_err_set(err, -ENOMEM, "no memory");
+}
+#else
+static int follow_scheduler(struct plugin *plugin, struct td_err *err)
+{
+	if (!plugin->options.node)
+		return 0;
+	return td_err_set(err, -EOPNOTSUPP,
+		"--node-name: this build cannot ask an API server (it needs libcurl and jansson)");
+}
+#endif
+
 static int prepare(struct plugin *plugin, struct td_err *err)
 {
 	const struct options *options = &plugin->options;
 	int r = read_socket(plugin, err);
 
+	r = r ? r : follow_scheduler(plugin, err);
 	if (r)
 		return r;
 	plugin->service.library_dir = options->library;
@@ -368,6 +413,13 @@ static void usage(FILE *out)
 	      "  --resource NAME     what containers ask for (default: tandem.dev/gpu)\n"
 	      "  --cdi KIND          names GPUs to the runtime as CDI devices of this kind, such\n"
 	      "                      as nvidia.com/gpu, instead of by NVIDIA_VISIBLE_DEVICES\n"
+	      "  --node-name NODE    this node's name: pods get the GPUs that tandem-kube-sched "
+	      "has\n"
+	      "                      chosen, as the API server says\n"
+	      "  --server URL        the API server (default, and of the next two: those of the "
+	      "pod)\n"
+	      "  --token-file FILE   the token to show to it\n"
+	      "  --ca-file FILE      who certifies it\n"
 	      "  --period TIME       how often the daemon is asked for its GPUs (default: 5s)\n"
 	      "  -h, --help\n\n"
 	      "The daemon is that of TANDEM_SOCKET, or of /run/tandem/socket.\n",
@@ -425,6 +477,10 @@ static int read_options(struct options *ret, int argc, char **argv)
 		{"resource", required_argument, NULL, 'r'},
 		{"cdi", required_argument, NULL, 'c'},
 		{"period", required_argument, NULL, 'p'},
+		{"node-name", required_argument, NULL, 'n'},
+		{"server", required_argument, NULL, 's'},
+		{"token-file", required_argument, NULL, 't'},
+		{"ca-file", required_argument, NULL, 'a'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
@@ -438,6 +494,10 @@ static int read_options(struct options *ret, int argc, char **argv)
 		case 'k': ret->dir = optarg; break;
 		case 'r': ret->resource = optarg; break;
 		case 'c': ret->cdi = optarg; break;
+		case 'n': ret->node = *optarg ? optarg : NULL; break;
+		case 's': ret->server = optarg; break;
+		case 't': ret->token_file = optarg; break;
+		case 'a': ret->ca_file = optarg; break;
 		case 'p':
 			if (read_period(optarg, &ret->period_ns, &err))
 				return fail(err.msg);

@@ -138,19 +138,37 @@ static void tell_options(struct td_grpc_call *call)
 	answer(call, &options.base);
 }
 
-static int prefer_for(const V1beta1__ContainerPreferredAllocationRequest *request,
+/* Asks where the scheduler has placed the container, unless there are no two GPUs to choose of. */
+static void find_wanted(
+	const struct td_service *service, size_t size, struct td_slices_wanted *ret_wanted)
+{
+	uint32_t numbers[TD_SLICES_GPUS], count;
+
+	ret_wanted->count = 0;
+	if (!service->placed || service->gpus->count < 2)
+		return;
+	count = service->placed(service->placed_arg, size, numbers);
+	for (uint32_t k = 0; k < count; k++)
+		if (numbers[k] < service->gpus->count)
+			ret_wanted->uuid[ret_wanted->count++] = service->gpus->gpu[numbers[k]].uuid;
+}
+
+static int prefer_for(const struct td_service *service,
+	const V1beta1__ContainerPreferredAllocationRequest *request,
 	V1beta1__ContainerPreferredAllocationResponse *ret, struct td_err *err)
 {
 	size_t size = request->allocation_size < 0 ? 0 : (size_t)request->allocation_size;
 	td_auto_free const char **chosen =
 		calloc(request->n_available_device_ids + 1, sizeof(*chosen));
+	struct td_slices_wanted wanted;
 	int r;
 
 	if (!chosen)
 		return td_err_set(err, -1, "out of memory");
+	find_wanted(service, size, &wanted);
 	r = td_slices_prefer(request->available_device_ids, request->n_available_device_ids,
-		request->must_include_device_ids, request->n_must_include_device_ids, size, chosen,
-		err);
+		request->must_include_device_ids, request->n_must_include_device_ids, size, &wanted,
+		chosen, err);
 	if (r)
 		return r;
 	ret->n_device_ids = size;
@@ -159,7 +177,8 @@ static int prefer_for(const V1beta1__ContainerPreferredAllocationRequest *reques
 	return 0;
 }
 
-static void prefer(struct td_grpc_call *call, const uint8_t *bytes, size_t len)
+static void prefer(const struct td_service *service, struct td_grpc_call *call,
+	const uint8_t *bytes, size_t len)
 {
 	V1beta1__PreferredAllocationRequest *request =
 		v1beta1__preferred_allocation_request__unpack(NULL, len, bytes);
@@ -181,7 +200,7 @@ static void prefer(struct td_grpc_call *call, const uint8_t *bytes, size_t len)
 			V1BETA1__CONTAINER_PREFERRED_ALLOCATION_RESPONSE__INIT;
 		pointers[i] = &each[i];
 		response.n_container_responses++;
-		r = prefer_for(request->container_requests[i], &each[i], &err);
+		r = prefer_for(service, request->container_requests[i], &each[i], &err);
 	}
 	if (r)
 		refuse(call, "GetPreferredAllocation", &err);
@@ -333,7 +352,7 @@ void td_service_called(
 	} else if (!strcmp(path, METHOD("Allocate"))) {
 		allocate(service, call, message, len);
 	} else if (!strcmp(path, METHOD("GetPreferredAllocation"))) {
-		prefer(call, message, len);
+		prefer(service, call, message, len);
 	} else if (!strcmp(path, METHOD("GetDevicePluginOptions"))) {
 		tell_options(call);
 	} else {

@@ -22,6 +22,13 @@ struct td_service {
 	const char *socket_name; /* the name of the socket in socket_dir */
 	const char *cdi;         /* the kind of CDI devices, such as nvidia.com/gpu; NULL: none */
 	const struct td_node_gpus *gpus;
+	/*
+	 * Writes the numbers of the GPUs on which a scheduler has placed the next container with so
+	 * many slices, at most TD_NODE_GPUS. Returns how many; 0: it is not known. NULL: no
+	 * scheduler does.
+	 */
+	uint32_t (*placed)(void *arg, uint64_t slices, uint32_t *ret_gpus);
+	void *placed_arg;
 
 	/* open calls of ListAndWatch; NULL: a free entry */
 	struct td_grpc_call *watcher[TD_SERVICE_WATCHERS];

@@ -55,6 +55,7 @@ struct choices {
 	char uuid[TD_SLICES_GPUS][TD_UUID_TEXT];
 	size_t free[TD_SLICES_GPUS]; /* how many of the GPU's slices are not taken */
 	bool used[TD_SLICES_GPUS];   /* whether a slice of the GPU is taken */
+	bool wanted[TD_SLICES_GPUS]; /* by a scheduler */
 	uint32_t gpu_count;
 };
 
@@ -108,9 +109,21 @@ static int take_must(
 		err, -EINVAL, "\"%.64s\" must be included, but is not among the free ones", name);
 }
 
+static void want(struct choices *c, const struct td_slices_wanted *wanted)
+{
+	for (uint32_t k = 0; wanted && k < wanted->count; k++)
+		for (uint32_t g = 0; g < c->gpu_count; g++)
+			c->wanted[g] |= !strcmp(c->uuid[g], wanted->uuid[k]);
+}
+
+static uint32_t rank_of(const struct choices *c, uint32_t gpu)
+{
+	return (c->wanted[gpu] ? 2 : 0) + (c->used[gpu] ? 1 : 0);
+}
+
 /*
- * Returns the GPU to take the next slice from: first a GPU that the container uses already, then
- * the one with most free slices. There must be a free slice.
+ * Returns the GPU to take the next slice from: first one that a scheduler has chosen, then one that
+ * the container uses already, then the one with most free slices. There must be a free slice.
  */
 static uint32_t best_gpu(const struct choices *c)
 {
@@ -119,15 +132,15 @@ static uint32_t best_gpu(const struct choices *c)
 	for (uint32_t g = 0; g < c->gpu_count; g++) {
 		if (!c->free[g])
 			continue;
-		if (best == UINT32_MAX || (c->used[g] && !c->used[best]) ||
-			(c->used[g] == c->used[best] && c->free[g] > c->free[best]))
+		if (best == UINT32_MAX || rank_of(c, g) > rank_of(c, best) ||
+			(rank_of(c, g) == rank_of(c, best) && c->free[g] > c->free[best]))
 			best = g;
 	}
 	return best;
 }
 
 int td_slices_prefer(char *const *free, size_t count, char *const *must, size_t must_count,
-	size_t size, const char **ret, struct td_err *err)
+	size_t size, const struct td_slices_wanted *wanted, const char **ret, struct td_err *err)
 {
 	struct choices c = {.all = NULL};
 	td_auto_free struct choice *all = calloc(count ? count : 1, sizeof(*all));
@@ -146,6 +159,7 @@ int td_slices_prefer(char *const *free, size_t count, char *const *must, size_t 
 		r = add(&c, free[i], err);
 	for (size_t i = 0; i < must_count && !r; i++)
 		r = take_must(&c, must[i], ret, &taken, err);
+	want(&c, wanted);
 	while (!r && taken < size) {
 		uint32_t gpu = best_gpu(&c);
 

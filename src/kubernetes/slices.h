@@ -26,17 +26,24 @@ void td_slice_write(char *ret, const char *uuid, uint32_t number);
 /* Returns 0, or -EINVAL with an error that quotes the name. ret_uuid has TD_UUID_TEXT bytes. */
 int td_slice_parse(const char *name, char *ret_uuid, uint32_t *ret_number, struct td_err *err);
 
+/* The GPUs that a scheduler has chosen for a container; the UUIDs are those of the caller. */
+struct td_slices_wanted {
+	const char *uuid[TD_SLICES_GPUS];
+	uint32_t count;
+};
+
 /*
  * Chooses `size` of `count` free slices, among them all of `must`, which are in `free` too. It
- * first uses up a GPU of which the container has slices already, and then the GPU with most free
- * slices. So a container has slices of few GPUs, and containers share a GPU only if they have to.
+ * first uses up the GPUs of `wanted` (NULL: none), then a GPU of which the container has slices
+ * already, and then the GPU with most free slices. So a container has slices of few GPUs, and
+ * containers share a GPU only if they have to.
  *
  * Writes `size` pointers into ret, which are pointers of `free` and `must`. Returns 0; -ENOMEM; or
  * -EINVAL with the reason in err: a name that is not a slice, fewer free slices than `size`, or
  * more in `must` than `size`.
  */
 int td_slices_prefer(char *const *free, size_t count, char *const *must, size_t must_count,
-	size_t size, const char **ret, struct td_err *err);
+	size_t size, const struct td_slices_wanted *wanted, const char **ret, struct td_err *err);
 
 /* A container's part of the node. */
 struct td_grant {

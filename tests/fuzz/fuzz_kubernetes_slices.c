@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (char *name; count < NAMES && (name = strsep(&rest, "\n"));)
 		names[count++] = name;
 	must = must < count ? must : count;
-	if (!td_slices_prefer(names, count, names, must, most, chosen, &err)) {
+	if (!td_slices_prefer(names, count, names, must, most, NULL, chosen, &err)) {
 		for (size_t i = 0; i < most; i++)
 			for (size_t k = 0; k < i; k++)
 				require(chosen[i] != chosen[k]);

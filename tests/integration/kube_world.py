@@ -317,7 +317,7 @@ class Cluster:
     def list(self, resource, query):
         items = sorted(self.objects[resource].values(), key=lambda i: i["metadata"]["name"])
         begin = int(query.get("continue", ["0"])[0])
-        page = items[begin:begin + min(self.page, int(query["limit"][0]))]
+        page = items[begin:begin + min(self.page, int(query.get("limit", ["500"])[0]))]
         metadata = {"resourceVersion": str(self.version)}
         if begin + len(page) < len(items):
             metadata["continue"] = str(begin + len(page))

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 
+from kube_world import Cluster
 from world import (BUILD, DEADLINE_S, LARGE, LIBRARY, SMALL, SOFTGPU, TANDEM, TRAIN, Skip, World,
                    run_cases, until)
 
@@ -283,6 +284,22 @@ def slices_are_of_one_gpu_while_one_has_room():
         assert of_gpus(chosen) == [first] and devices[0] in chosen, chosen
 
 
+def a_pod_has_the_gpu_that_the_scheduler_chose():
+    with Cluster() as cluster:
+        cluster.node("n1", gpus=2)
+        options = ["--node-name", "n1", *cluster.where()]
+        with node("--gpus", "2", plugin_options=options) as world, Kubelet(world.folder) as kubelet:
+            devices = listed(kubelet, lambda d: len(d) == 200, "200 slices")
+            gpus = list(dict.fromkeys(name.split(":")[0] for name in devices))
+            for number in (0, 1, 0, 1):
+                cluster.pod(f"p{number}", 40, spec={"nodeName": "n1"}, metadata={"annotations": {
+                    "tandem.dev/gpu-index": str(number), "tandem.dev/epoch": "1"}})
+                chosen = kubelet.prefer(sorted(devices), [], 40)
+                assert of_gpus(chosen) == [gpus[number]] and len(set(chosen)) == 40, chosen
+            cluster.away = True  # without an answer it is the GPU with most room
+            assert len(kubelet.prefer(sorted(devices)[30:], [], 40)) == 40
+
+
 def a_container_has_its_share_of_memory():
     with node() as world, Kubelet(world.folder) as kubelet:
         names = sorted(listed(kubelet, bool, "a list"))
@@ -480,7 +497,8 @@ run_cases([it_registers_and_offers_each_gpu_in_hundredths,
            a_kubelet_that_wants_the_list_first_has_it, a_kubelet_that_refuses_is_asked_again,
            a_kubelet_that_starts_again_is_told_again, another_plugins_socket_is_no_new_kubelet,
            a_kubelet_that_lost_the_list_is_told_again,
-           slices_are_of_one_gpu_while_one_has_room, a_container_has_its_share_of_memory,
+           slices_are_of_one_gpu_while_one_has_room,
+           a_pod_has_the_gpu_that_the_scheduler_chose, a_container_has_its_share_of_memory,
            two_containers_are_two_jobs_with_their_limits, cdi_names_the_gpus_to_the_runtime,
            what_cannot_be_given_is_quoted, a_lost_gpu_and_a_daemon_that_is_gone_are_unhealthy,
            it_goes_with_sigterm_and_takes_its_socket_along, one_that_was_killed_starts_again,

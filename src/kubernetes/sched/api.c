@@ -13,7 +13,7 @@
 #include "base/parse.h"
 #include "kubernetes/sched/read.h"
 
-#define TIMEOUT_MS 5000L
+#define TIMEOUT_MS 5000u
 #define IDLE_S     20L
 #define ANSWER_MAX (256u << 20) /* bytes */
 #define TOKEN_MAX  16384u
@@ -59,7 +59,7 @@ static CURL *new_easy(const struct td_kube_api *api)
 	curl_easy_setopt(easy, CURLOPT_PROXY, "");
 	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, TIMEOUT_MS);
+	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)api->account.timeout_ms);
 	curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
 	curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, IDLE_S);
 	curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, IDLE_S / 2);
@@ -84,6 +84,8 @@ int td_kube_api_open(
 		return td_err_set(err, -ENOMEM, "no memory");
 	}
 	api->account = *account;
+	if (!api->account.timeout_ms)
+		api->account.timeout_ms = TIMEOUT_MS;
 	api->easy = new_easy(api);
 	api->multi = curl_multi_init();
 	if (!api->easy || !api->multi) {
@@ -212,7 +214,7 @@ int td_kube_api_send(struct td_kube_api *api, const char *method, const char *pa
 		return r;
 	td_text_clear(ret_answer);
 	curl_easy_setopt(api->easy, CURLOPT_HTTPHEADER, headers);
-	curl_easy_setopt(api->easy, CURLOPT_TIMEOUT_MS, TIMEOUT_MS);
+	curl_easy_setopt(api->easy, CURLOPT_TIMEOUT_MS, (long)api->account.timeout_ms);
 	curl_easy_setopt(api->easy, CURLOPT_WRITEFUNCTION, take_answer);
 	curl_easy_setopt(api->easy, CURLOPT_WRITEDATA, ret_answer);
 	if (body) {

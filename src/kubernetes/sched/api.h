@@ -17,6 +17,7 @@ struct td_kube_api;
 
 struct td_kube_account {
 	const char *server, *token_file, *ca_file; /* NULL: none */
+	uint32_t timeout_ms;                       /* of a request; 0: 5 s */
 };
 
 /* The texts must live as long. */
@@ -25,9 +26,9 @@ int td_kube_api_open(
 void td_kube_api_free(struct td_kube_api *api);
 
 /*
- * Sends a request and waits for its answer for at most 5 s. body NULL: none. type: of the body,
- * such as "application/json". The caller frees the answer's text. Returns the HTTP status, 200 to
- * 599; or -EAGAIN: no answer came, and td_kube_api_why() says why; or -ENOMEM.
+ * Sends a request and waits for its answer, for at most the account's time-out. body NULL: none.
+ * type: of the body, such as "application/json". The caller frees the answer's text. Returns the
+ * HTTP status, 200 to 599; or -EAGAIN: no answer came, and td_kube_api_why() says why; or -ENOMEM.
  */
 int td_kube_api_send(struct td_kube_api *api, const char *method, const char *path,
 	const struct td_text *body, const char *type, struct td_text *ret_answer);

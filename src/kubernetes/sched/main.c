@@ -9,7 +9,6 @@
  * learns from the annotations of the pods what was placed.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,21 +18,21 @@
 #include <unistd.h>
 
 #include "base/bounds.h"
-#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/program.h"
 #include "base/time.h"
 #include "cluster/sched/sched_options.h"
+#include "kubernetes/sched/account.h"
 #include "kubernetes/sched/engine.h"
 #include "kubernetes/sched/lease.h"
 
-#define PROGRAM         "tandem-kube-sched"
-#define EXIT_USAGE      125
-#define SERVICE_ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount/"
+#define PROGRAM    "tandem-kube-sched"
+#define EXIT_USAGE 125
 
 struct options {
 	struct td_sched_settings sched;
-	const char *server, *token_file, *ca_file, *scheduler_name, *resource, *lease_namespace;
+	struct td_kube_account account; /* NULL: that of the pod */
+	const char *scheduler_name, *resource, *lease_namespace;
 };
 
 struct row {
@@ -74,9 +73,9 @@ static int parse_one(int c, const char *text, struct options *o, struct td_err *
 	if (!*text)
 		return td_err_expected(err, -EINVAL, text, "a value");
 	switch (c) {
-	case 'S': o->server = text; return 0;
-	case 'T': o->token_file = text; return 0;
-	case 'A': o->ca_file = text; return 0;
+	case 'S': o->account.server = text; return 0;
+	case 'T': o->account.token_file = text; return 0;
+	case 'A': o->account.ca_file = text; return 0;
 	case 'N': o->scheduler_name = text; return 0;
 	case 'R': o->resource = text; return 0;
 	case 'L': o->lease_namespace = text; return 0;
@@ -105,55 +104,6 @@ static int parse(int argc, char **argv, struct options *o, struct td_err *err)
 	}
 	if (optind < argc)
 		return td_err_expected(err, -EINVAL, argv[optind], "an option");
-	return 0;
-}
-
-/* --- where the API server is --- */
-
-struct account {
-	struct td_kube_account account;
-	char server[256], space[TD_KUBE_NAME];
-};
-
-static const char *file_or_null(const char *path)
-{
-	return access(path, R_OK) ? NULL : path;
-}
-
-/* Reads the namespace of the service account. Returns whether there is one. */
-static bool read_space(char *ret)
-{
-	td_auto_close int fd = open(SERVICE_ACCOUNT "namespace", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? 0 : read(fd, ret, TD_KUBE_NAME - 1);
-
-	ret[n > 0 ? n : 0] = 0;
-	ret[strcspn(ret, " \t\r\n")] = 0;
-	return *ret;
-}
-
-/* Options that are not given are those of the pod in which it runs. */
-static int find_account(const struct options *o, struct account *ret, struct td_err *err)
-{
-	const char *host = getenv("KUBERNETES_SERVICE_HOST");
-	const char *port = getenv("KUBERNETES_SERVICE_PORT");
-
-	if (o->server)
-		snprintf(ret->server, sizeof(ret->server), "%s", o->server);
-	else if (host && *host && strlen(host) < 128)
-		snprintf(ret->server, sizeof(ret->server),
-			strchr(host, ':') ? "https://[%s]:%.5s" : "https://%s:%.5s", host,
-			port && *port ? port : "443");
-	else
-		return td_err_set(err, -EINVAL,
-			"this is not a pod of a cluster: --server is missing, see --help");
-	ret->account.server = ret->server;
-	ret->account.token_file =
-		o->token_file ? o->token_file : file_or_null(SERVICE_ACCOUNT "token");
-	ret->account.ca_file = o->ca_file ? o->ca_file : file_or_null(SERVICE_ACCOUNT "ca.crt");
-	if (o->lease_namespace)
-		snprintf(ret->space, sizeof(ret->space), "%s", o->lease_namespace);
-	else if (!read_space(ret->space))
-		strcpy(ret->space, "kube-system");
 	return 0;
 }
 
@@ -196,18 +146,20 @@ static void serve(const struct parts *parts, int signals)
 	td_scheduler_resign(parts->scheduler, td_time_now_ns());
 }
 
-static int make_parts(const struct options *o, const struct account *account, struct parts *parts,
-	struct td_err *err)
+static int make_parts(const struct options *o, const struct td_kube_found *found,
+	struct parts *parts, struct td_err *err)
 {
 	const struct td_kube_engine_options options = {
 		.names = {.resource = o->resource, .scheduler = o->scheduler_name},
 		.instance = o->sched.name};
-	struct td_kube_lease_options lease = {.space = account->space,
+	struct td_kube_lease_options lease = {.space = o->lease_namespace ? o->lease_namespace
+						       : *found->space    ? found->space
+									  : "kube-system",
 		.name = PROGRAM,
 		.key = TD_SCHED_PREFIX "leader",
 		.leads = td_kube_engine_renew};
 	struct td_scheduler_options scheduler = o->sched.scheduler;
-	int r = td_kube_api_open(&account->account, &parts->api, err);
+	int r = td_kube_api_open(&found->account, &parts->api, err);
 
 	if (r)
 		return r;
@@ -225,12 +177,12 @@ static int make_parts(const struct options *o, const struct account *account, st
 
 static int run(const struct options *o, struct td_err *err)
 {
-	struct account account = {0};
+	struct td_kube_found found = {0};
 	struct parts parts = {0};
-	int r = find_account(o, &account, err), signals = open_signals();
+	int r = td_kube_account_find(&o->account, &found, err), signals = open_signals();
 
 	if (!r)
-		r = make_parts(o, &account, &parts, err);
+		r = make_parts(o, &found, &parts, err);
 	if (!r)
 		serve(&parts, signals);
 	td_scheduler_free(parts.scheduler);

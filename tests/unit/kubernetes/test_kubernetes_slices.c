@@ -73,7 +73,7 @@ TEST(slices_are_of_the_gpu_with_most_that_are_free)
 	nothing();
 	have(A, 50, 99);
 	have(B, 20, 99);
-	CHECK(!td_slices_prefer(pointers, count, NULL, 0, 40, chosen, NULL));
+	CHECK(!td_slices_prefer(pointers, count, NULL, 0, 40, NULL, chosen, NULL));
 	CHECK_EQ(of(B, chosen, 40), 40);
 }
 
@@ -85,7 +85,7 @@ TEST(a_container_stays_on_the_gpu_that_it_has_slices_of)
 	nothing();
 	have(B, 0, 99);
 	have(A, 50, 99);
-	CHECK(!td_slices_prefer(pointers, count, must, 1, 40, chosen, NULL));
+	CHECK(!td_slices_prefer(pointers, count, must, 1, 40, NULL, chosen, NULL));
 	CHECK_EQ(of(A, chosen, 40), 40);
 	CHECK_STR(chosen[0], A ":60");
 	for (size_t i = 1; i < 40; i++)
@@ -99,7 +99,7 @@ TEST(whole_gpus_come_before_parts_of_more)
 	nothing();
 	have(A, 40, 99);
 	have(B, 0, 99);
-	CHECK(!td_slices_prefer(pointers, count, NULL, 0, 130, chosen, NULL));
+	CHECK(!td_slices_prefer(pointers, count, NULL, 0, 130, NULL, chosen, NULL));
 	CHECK_EQ(of(B, chosen, 130), 100);
 	CHECK_EQ(of(A, chosen, 130), 30);
 }
@@ -112,11 +112,26 @@ TEST(more_than_there_is_is_refused)
 
 	nothing();
 	have(A, 50, 99);
-	CHECK_EQ(td_slices_prefer(pointers, count, NULL, 0, 51, chosen, &err), -EINVAL);
+	CHECK_EQ(td_slices_prefer(pointers, count, NULL, 0, 51, NULL, chosen, &err), -EINVAL);
 	CHECK(strstr(err.msg, "51"));
-	CHECK_EQ(td_slices_prefer(pointers, count, must, 1, 2, chosen, &err), -EINVAL);
+	CHECK_EQ(td_slices_prefer(pointers, count, must, 1, 2, NULL, chosen, &err), -EINVAL);
 	CHECK(strstr(err.msg, "\"" A ":01\""));
-	CHECK_EQ(td_slices_prefer(pointers, count, pointers, 3, 2, chosen, &err), -EINVAL);
+	CHECK_EQ(td_slices_prefer(pointers, count, pointers, 3, 2, NULL, chosen, &err), -EINVAL);
+}
+
+TEST(a_scheduler_s_choice_goes_before_room)
+{
+	const struct td_slices_wanted wanted = {.uuid = {A}, .count = 1};
+	const char *chosen[300];
+
+	nothing();
+	have(A, 60, 99);
+	have(B, 0, 99);
+	CHECK(!td_slices_prefer(pointers, count, NULL, 0, 40, &wanted, chosen, NULL));
+	CHECK_EQ(of(A, chosen, 40), 40);
+	/* Where it has not enough room, the rest is of the other one. */
+	CHECK(!td_slices_prefer(pointers, count, NULL, 0, 50, &wanted, chosen, NULL));
+	CHECK_EQ(of(A, chosen, 50), 40);
 }
 
 static const char *value_of(const struct td_grant *grant, const char *which)
