@@ -149,7 +149,7 @@ def a_scheduler_that_starts_anew_adopts_what_runs():
         waits = next(pod for pod in late if not world.where_is(pod))
         until(lambda: "no GPU has room" in " ".join(world.said(waits)), "the other one waits")
         assert all(world.notes(pod)["tandem.dev/epoch"] == "1" for pod in pods)
-        assert world.asked["POST", "/api/v1/pods/p0/binding"] <= 1
+        assert world.asked["POST", "/api/v1/binding"] == 4, world.asked
 
 
 def a_watch_that_is_forgotten_begins_with_a_list():
@@ -168,6 +168,7 @@ def a_watch_that_is_forgotten_begins_with_a_list():
                 world.drop += 1
                 world.lock.notify_all()
             time.sleep(0.3)
+        assert world.asked["GET", "/api/v1/pods"] == lists + 1, world.asked
         world.pod("third")
         until(lambda: world.where_is("third"), "the third one is seen by a new stream")
 

@@ -209,6 +209,7 @@ class Cluster:
     def forget(self):
         """Compaction: no watch can go on from here."""
         with self.lock:
+            self.version += 10
             self.forgotten = self.version
             self.drop += 1
             self.lock.notify_all()
@@ -395,7 +396,8 @@ def handler_of(cluster):
                 self.close_connection = True
                 return
             with cluster.lock:
-                cluster.asked[self.command, re.sub(r"/namespaces/.*/", "/", url.path)] += 1
+                verb = "WATCH" if "watch" in query else self.command
+                cluster.asked[verb, re.sub(r"/namespaces/.*/", "/", url.path)] += 1
                 token = cluster.token
             try:
                 if self.headers.get("Authorization") != f"Bearer {token}":
