@@ -86,7 +86,8 @@ def a_pod_is_evicted_for_another_and_its_successor_waits(minor=30):
         until(lambda: "deletionTimestamp" in world.get("guest")["metadata"], "it is evicted")
         assert world.said("guest", "Preempted") == [
             "it was stopped for a job that has had less GPU time"], world.said("guest")
-        # Its controller makes it again at once; it leaves a little later.
+        # Its controller makes it again a little later, and it leaves later still.
+        time.sleep(1.5)
         world.pod("guest-2", 100, metadata={"ownerReferences": [
             {"kind": "ReplicaSet", "uid": "owner-guest", "controller": True}]})
         until(lambda: any("not enough" in text for text in world.said("holder")),

@@ -490,7 +490,9 @@ static int explain(struct td_engine *engine, const char *id, const char *why)
 	struct kube *k = kube_of(engine);
 	struct td_kube_entry *entry = td_kube_cache_find(&k->cache, id);
 
-	if (!entry || *entry->pod.node)
+	if (!entry)
+		return -EAGAIN; /* its controller has not made it again yet */
+	if (*entry->pod.node)
 		return 0;
 	return say(k, &entry->pod, "FailedScheduling", why);
 }
