@@ -61,6 +61,8 @@ static void job_fields(struct td_json *j, const struct td_msg_job *job)
 	td_json_u64(j, "duty_ppm", job->duty_ppm);
 	if (job->sm_share_ppm)
 		td_json_u64(j, "sm_share_ppm", job->sm_share_ppm);
+	if (job->sm_share_wanted_ppm)
+		td_json_u64(j, "sm_share_wanted_ppm", job->sm_share_wanted_ppm);
 	td_json_u64(j, "handovers", job->handovers);
 	td_json_u64(j, "restarts", job->restarts);
 	td_json_u64(j, "moves", job->moves);

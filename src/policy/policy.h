@@ -72,7 +72,7 @@
 	ABILITY(MIGRATION, "move a running job to another GPU", "it has one GPU")                  \
 	ABILITY(EVICTION, "end a job and queue it again", "nothing ends it here")                  \
 	ABILITY(RESTART, "restart a job after an error", "nothing restarts it here")               \
-	ABILITY(SHADOW, "start a shadow instance of a service", "nothing starts one here")
+	ABILITY(SHADOW, "change the share of the SMs of a service", "nothing does that here")
 
 enum td_ability_bit {
 #define ABILITY(id, text, why) TD_ABILITY_BIT_##id,
@@ -177,6 +177,9 @@ struct td_client_view {
 	uint32_t moves_to;
 	/* Its last move: when it was over, and how long the program stood still. 0: none yet. */
 	uint64_t moved_ns, move_pause_ns;
+	bool reshares; /* its share of the SMs can change while it runs */
+	/* When that share last changed, and how long the program stood still. 0: never yet. */
+	uint64_t reshared_ns, reshare_pause_ns;
 
 	/* In the fields from here on 0 means unknown. */
 	uint64_t gpu_time_ns;   /* GPU time so far, by the meter under a duty; 1: none yet */
@@ -204,7 +207,7 @@ struct td_client_view {
 	uint32_t core_ppm; /* share of a GPU's cores that it demands (DCUDA); may exceed 1 */
 	uint32_t sm_activity_ppm; /* SM activity of this client alone, measured or profiled */
 	uint32_t sm_need_ppm;     /* mean share of the SMs that are active while its kernels run */
-	uint32_t sm_share_ppm;    /* share of the SMs that its process was started with */
+	uint32_t sm_share_ppm;    /* share of the SMs that its process has */
 	/*
 	 * Another instance of its job answers the requests: it is a shadow that is not ready yet,
 	 * or the instance that a shadow has replaced.
@@ -263,8 +266,8 @@ struct td_grant {
 	 */
 	uint64_t long_ns, long_every_ns;
 	/*
-	 * A share of the SMs; 0: no bound. A running process keeps the share that it was started
-	 * with: see START_SHADOW.
+	 * A share of the SMs; 0: no bound. A running process keeps the share that it has, unless
+	 * it is changed by SHARE or START_SHADOW.
 	 */
 	uint32_t sm_share_ppm;
 	/* Order among the clients of a GPU: 1 goes before 2, 2 before 3, and 0 is last. */
@@ -297,7 +300,7 @@ struct td_action {
 	enum td_move_reason why;
 	/* For such a RESTART: the predicted speeds, of that alone. from_ppm 0: it waits now. */
 	uint32_t from_ppm, to_ppm;
-	uint32_t sm_share_ppm; /* for START_SHADOW: the share of the second instance */
+	uint32_t sm_share_ppm; /* for SHARE and START_SHADOW: the share that it is to have */
 };
 
 #define TD_ACTION_MAX TD_CLIENT_MAX /* enough for every policy */

@@ -125,7 +125,7 @@ enum td_action_kind {
 	TD_ACTION_START_SHADOW, /* a second instance takes over when it is ready */
 	TD_ACTION_CHECKPOINT,   /* the driver takes the program off its GPUs, onto the host */
 	TD_ACTION_RESTORE,      /* the driver brings it back */
-	TD_ACTION_SHARE,        /* the client gets another share of its GPU's SMs */
+	TD_ACTION_SHARE,        /* the client gets another share of the SMs, perhaps by a shadow */
 	TD_ACTION_N,
 };
 

@@ -229,7 +229,7 @@ static void check_abilities(const struct world *w, const struct td_plan *plan, u
 		[TD_ACTION_EVICT] = TD_HAS(EVICTION),
 		[TD_ACTION_MIGRATE] = TD_HAS(MIGRATION),
 		[TD_ACTION_RESTART] = TD_HAS(RESTART),
-		[TD_ACTION_START_SHADOW] = TD_HAS(SHADOW),
+		[TD_ACTION_SHARE] = TD_HAS(SHADOW),
 	};
 
 	for (uint32_t i = 0; i < w->count; i++) {

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import subprocess
+import time
 
 from mps_world import MpsWorld
 from world import BUILD, SOFTGPU, TANDEM, Skip, run_cases, until
@@ -75,6 +76,46 @@ def besteffort_work_gets_what_the_service_leaves():
             assert "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE" not in environment
 
 
+def the_share_of_running_work_follows_what_the_services_leave():
+    with MuxflowWorld() as world:
+        world.begin()
+        share = lambda: world.row("work").get("sm_share_ppm", 1000000) // 10000
+        with world.program(["--name", "work", "--backend", "swap"], BESIDE, "--kernel", "2ms",
+                           "--sms", "40", "--for", "1h") as work:
+            until(lambda: world.row("work").get("state") == "running", "the work runs alone")
+            assert share() == 100
+            with world.service() as (_, url):
+                until(lambda: world.load(url) and share() == 30, "one service leaves 30 %")
+                with world.program(["--class", "online", "--name", "small"], BESIDE, "--kernel",
+                                   "5ms", "--sms", "16", "--gap", "20ms", "--for", "1h"):
+                    until(lambda: world.load(url) and share() == 10, "both leave little")
+                assert "its share has changed" in world.tandem("explain", "work").stdout
+                until(lambda: world.load(url) and share() == 30, "the small one has gone")
+                row = world.row("work")
+                assert 250000 < row["sm_share_wanted_ppm"] < 400000, row
+                assert "WANTED" in world.tandem("ps").stdout
+                done = world.load(url, 4)
+                assert done["failed"] == 0, done
+                before = len(world.events("action"))
+                time.sleep(1)
+                assert len(world.events("action")) == before, "it does not go to and fro"
+            until(lambda: share() == 100, "the whole GPU is left")
+            assert work.poll() is None
+
+
+def work_whose_share_cannot_change_keeps_it_and_says_why():
+    with MuxflowWorld() as world:
+        world.begin()
+        with world.program(["--name", "work", "--backend", "plain"], BESIDE, "--kernel", "2ms",
+                           "--for", "1h"):
+            until(lambda: world.row("work").get("state") == "running", "the work runs alone")
+            with world.service() as (_, url):
+                until(lambda: world.load(url) and "cannot change while it runs: its memory is not "
+                      "kept in chunks" in world.tandem("explain", "work").stdout, "it says why")
+                assert "sm_share_ppm" not in world.row("work")
+                assert not [e for e in world.events("action") if "share" in e["detail"]]
+
+
 def an_overloaded_gpu_evicts_and_takes_nobody():
     with MuxflowWorld() as world:
         world.begin()
@@ -111,5 +152,7 @@ def a_fault_of_another_client_is_recovered_from():
 
 if __name__ == "__main__":
     run_cases([besteffort_work_gets_what_the_service_leaves,
+               the_share_of_running_work_follows_what_the_services_leave,
+               work_whose_share_cannot_change_keeps_it_and_says_why,
                an_overloaded_gpu_evicts_and_takes_nobody,
                a_fault_of_another_client_is_recovered_from], at_once=1)

@@ -499,6 +499,7 @@ static uint64_t execute(struct td_node *node, uint64_t now_ns)
 			client->process->parking.closes)
 			node->grants[i].gate = TD_GATE_CLOSED;
 		note_rivals(node, client, &node->grants[i]);
+		client->sm_share_wanted_ppm = node->grants[i].sm_share_ppm;
 		td_soft_plan(node, client);
 		client->grant.limit_bytes = td_quota_plan(client, client->grant.limit_bytes);
 	}

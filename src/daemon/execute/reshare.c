@@ -61,16 +61,14 @@ const char *td_reshare_obstacle(const struct td_process *process)
 	return process->failed ? td_unmovable_words(TD_UNMOVABLE(FAILED)) : NULL;
 }
 
-bool td_reshare_is_possible(
-	const struct td_node *node, const struct td_client *client, bool *ret_live)
+bool td_reshare_is_possible(const struct td_node *node, const struct td_client *client)
 {
 	const struct td_process *process = client->process;
 	const struct td_act *refused = td_actions_of(node, process, TD_ACTION_SHARE);
 
-	*ret_live = client->mps && process->told_movable && !td_reshare_obstacle(process) &&
-		    !process->moving.number && !process->parking.number && !process->stop.is &&
-		    !process->leave.asked_ns && !(refused && td_act_has_ended(refused));
-	return *ret_live || has_shadows(process);
+	return td_client_reshares(client) && !process->moving.number && !process->parking.number &&
+	       !process->stop.is && !process->leave.asked_ns &&
+	       !(refused && td_act_has_ended(refused));
 }
 
 /* Ends the change. */
@@ -164,6 +162,7 @@ static void done(struct td_node *node, struct td_process *process, struct td_act
 	struct td_client *client, const struct td_msg_moved *msg, uint64_t now_ns)
 {
 	char reason[192], before[16], after[16], took[32];
+	uint32_t had = client->sm_share_ppm ? client->sm_share_ppm : TD_PPM;
 
 	format_share(before, sizeof(before), client->sm_share_ppm);
 	format_share(after, sizeof(after), msg->sm_share_ppm);
@@ -174,6 +173,13 @@ static void done(struct td_node *node, struct td_process *process, struct td_act
 	process->reshare_pause_ns = msg->pause_ns;
 	if (!act)
 		return;
+	/* It has contexts of so many shares already, or its MPS server gives no more. */
+	if (msg->sm_share_ppm == had && had != act->sm_share_ppm) {
+		snprintf(reason, sizeof(reason),
+			"it has %s of the SMs, the nearest that it can have", after);
+		end(node, act, process, TD_ACTION_REFUSED, reason, now_ns);
+		return;
+	}
 	snprintf(reason, sizeof(reason), "from %s to %s of the SMs in %s", before, after, took);
 	end(node, act, process, TD_ACTION_DONE, reason, now_ns);
 }

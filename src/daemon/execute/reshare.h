@@ -26,11 +26,10 @@ struct td_process;
 const char *td_reshare_obstacle(const struct td_process *process);
 
 /*
- * Returns whether a policy may plan another share of the client now, by either way. It may not
- * while a refusal is remembered. *ret_live: without a second instance.
+ * Returns whether a policy may plan such a change of the client now. It may not while a refusal is
+ * remembered.
  */
-bool td_reshare_is_possible(
-	const struct td_node *node, const struct td_client *client, bool *ret_live);
+bool td_reshare_is_possible(const struct td_node *node, const struct td_client *client);
 
 /* Begins to change the share of the act's client to act->sm_share_ppm, or refuses it. */
 void td_reshare_begin(struct td_node *node, struct td_act *act, uint64_t now_ns);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/execute/moves.h"
+#include "daemon/execute/reshare.h"
 #include "daemon/memory/fixed.h"
 #include "daemon/memory/soft.h"
 #include "daemon/model/job.h"
@@ -134,6 +135,8 @@ static void show_moves(
 			view->moves_to = i;
 	view->moved_ns = process->moved.at_ns;
 	view->move_pause_ns = process->moved.pause_ns;
+	view->reshared_ns = process->reshared_ns;
+	view->reshare_pause_ns = process->reshare_pause_ns;
 }
 
 /* Takes the bytes that a move has reserved off the capacity that the policy sees. */
@@ -226,6 +229,7 @@ void td_show_view(struct td_node *node, struct td_view *view, uint64_t now_ns)
 					    : client->activity.core_ppm,
 		};
 		show_moves(node, process, &node->views[n]);
+		node->views[n].reshares = td_reshare_is_possible(node, client);
 		show_service(process->service, &node->views[n]);
 		show_profile(node, client, &node->views[n]);
 		node->views[n].fresh = td_process_fresh(process, &node->views[n].tries);

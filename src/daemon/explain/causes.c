@@ -8,6 +8,7 @@
 #include "daemon/memory/quota.h"
 #include "daemon/model/job.h"
 #include "daemon/model/node.h"
+#include "policy/node/sms.h"
 #include "daemon/node/tenant.h"
 #include "proto/words.h"
 
@@ -155,6 +156,18 @@ CONDITION(action_refused)
 CONDITION(moved)
 {
 	return f->moves;
+}
+
+CONDITION(reshared)
+{
+	return f->reshares;
+}
+
+CONDITION(cannot_share)
+{
+	return *f->unsharable && f->share_wanted_ppm &&
+	       (f->share_wanted_ppm + TD_RESHARE_STEP_PPM / 2 <= f->share_ppm ||
+		       f->share_wanted_ppm >= f->share_ppm + TD_RESHARE_STEP_PPM);
 }
 
 /*

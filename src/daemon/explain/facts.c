@@ -5,6 +5,7 @@
 
 #include "base/uuid.h"
 #include "daemon/execute/actions.h"
+#include "daemon/execute/reshare.h"
 #include "daemon/memory/quota.h"
 #include "daemon/memory/soft.h"
 #include "daemon/model/job.h"
@@ -13,6 +14,8 @@
 #include "daemon/node/shares.h"
 #include "daemon/node/pairing.h"
 #include "daemon/node/stopped.h"
+#include "policy/node/sms.h"
+#include "proto/orders.h"
 #include "proto/unmovable.h"
 #include "proto/words.h"
 
@@ -273,6 +276,23 @@ static void add_moves(struct td_facts *f, uint64_t now_ns)
 		f->unmovable = td_unmovable_words(process->unmovable);
 }
 
+static void add_reshares(struct td_facts *f, uint64_t now_ns)
+{
+	const struct td_process *process = f->process;
+	const struct td_client *client = td_process_client(process);
+	const char *obstacle = td_reshare_obstacle(process);
+
+	f->reshares = process->reshares;
+	f->reshared_ago_ns = process->reshares ? now_ns - process->reshared_ns : 0;
+	f->reshare_pause_ns = process->reshare_pause_ns;
+	if (!client || !client->mps)
+		return;
+	f->share_ppm = client->sm_share_ppm ? client->sm_share_ppm : TD_PPM;
+	f->share_wanted_ppm = client->sm_share_wanted_ppm;
+	f->unsharable =
+		obstacle && !(process->job->supervised & TD_SUPERVISOR_SHADOWS) ? obstacle : "";
+}
+
 static void add_exchange(struct td_facts *f, uint64_t now_ns)
 {
 	const struct td_job *job = f->process->job;
@@ -335,6 +355,7 @@ void td_facts_of_process(struct td_facts *ret, const struct td_node *node,
 	add_shares(f);
 	add_actions(f, now_ns);
 	add_moves(f, now_ns);
+	add_reshares(f, now_ns);
 	add_exchange(f, now_ns);
 	add_others(f, reader, now_ns);
 	add_turn(f, reader);

@@ -203,8 +203,8 @@ struct td_client {
 	struct td_list of_node, of_process;
 	struct td_process *process;
 	uint32_t id, gpu, slot;
-	/* the share of the SMs with which the program was started, as it reports; 0: no share */
-	uint32_t sm_share_ppm;
+	/* the share of the SMs that it has, as it reports, and that the plan grants; 0: no share */
+	uint32_t sm_share_ppm, sm_share_wanted_ppm;
 	uint64_t total_bytes; /* the size of the GPU's memory, as the program reports it */
 	/*
 	 * How much memory the client may use by its GRANTs, and how much it uses. `device`: on the
@@ -365,10 +365,7 @@ struct td_leave {
 	bool let_go; /* the MPS server was told to drop this client */
 };
 
-/*
- * The move of a process to another GPU (execute/moves.h), or to another share of its GPU's SMs
- * (execute/reshare.h).
- */
+/* The move of a process to another GPU (execute/moves.h) or share (execute/reshare.h). */
 struct td_moving {
 	uint64_t number; /* the number of the act; 0: the process does not move */
 	uint8_t gpu[16]; /* all 0: its share changes */
@@ -483,6 +480,15 @@ static inline struct td_client *td_client_at(struct td_list *it)
 static inline struct td_process *td_process_at(struct td_list *it)
 {
 	return td_container_of(it, struct td_process, of_node);
+}
+
+/* Can its share of the SMs change while its program runs (execute/reshare.h)? */
+static inline bool td_client_reshares(const struct td_client *client)
+{
+	const struct td_process *process = client->process;
+
+	return client->mps && process->told_movable && process->can & TD_CAN_SHARE &&
+	       !process->unsharable && !process->failed;
 }
 
 /*

@@ -119,6 +119,8 @@ uint32_t td_abilities_of(const struct td_node *node, const struct td_client *cli
 		has |= TD_HAS(EVICTION);
 	if (client->process->can & TD_CAN_MOVE && !client->process->unmovable)
 		has |= TD_HAS(MIGRATION);
+	if (td_client_reshares(client))
+		has |= TD_HAS(SHADOW);
 	if (client->activity.known)
 		has |= BY_METER;
 	if (!client->process->service)

@@ -65,6 +65,9 @@ static void grant_one(const struct td_colocation *here, const struct td_view *vi
 {
 	const struct td_client_view *client = &view->clients[c];
 	struct td_grant *grant = &plan->grants[c];
+	/* A share that can change while the program runs may be the whole GPU. */
+	uint32_t has_ppm =
+		client->sm_share_ppm || !client->reshares ? client->sm_share_ppm : TD_PPM;
 
 	if (!here->services || grant->gate == TD_GATE_CLOSED)
 		return;
@@ -73,9 +76,8 @@ static void grant_one(const struct td_colocation *here, const struct td_view *vi
 	} else if (here->services == 1) {
 		grant->sm_share_ppm = here->share_ppm;
 		grant->batch = here->batch;
-		if (here->share_ppm && client->sm_share_ppm && !client->stands_by &&
-			client->sm_share_ppm != here->share_ppm)
-			td_plan_act(plan, &(struct td_action){.kind = TD_ACTION_START_SHADOW,
+		if (here->share_ppm && has_ppm && !client->stands_by && has_ppm != here->share_ppm)
+			td_plan_act(plan, &(struct td_action){.kind = TD_ACTION_SHARE,
 						  .client = client->id,
 						  .sm_share_ppm = here->share_ppm});
 	}

@@ -15,9 +15,9 @@
  * training to the host when memory runs out): by share.h's limits by class, and by MAKE_ROOM for
  * memory that is on the device already.
  *
- * Shares. MPS fixes a process's share when it starts. So a changed share asks for a shadow instance
- * (Mudi 5.3.2): plans name START_SHADOW until the view shows a service that runs with the granted
- * share. Shares are whole percents, at least one.
+ * Shares. Plans name SHARE until the view shows a service that runs with the granted share. The
+ * share of a running program changes where that is possible; elsewhere a shadow instance takes over
+ * (Mudi 5.3.2). Shares are whole percents, at least one.
  *
  * Pauses. Where not even the whole GPU holds the objective, training is paused until the policy
  * lifts it: its gate is closed and its memory may go.

@@ -13,11 +13,11 @@
  * A service without known curves or without an objective cannot be tuned for and has its GPU to
  * itself. So have two services on one GPU.
  *
- * A process of MPS keeps the share of the SMs that it was started with. Where a shadow instance can
- * be started (SHADOW) the service's share is tuned too, from a tenth on; training keeps its own, so
- * the two may exceed the GPU. Elsewhere the service's share is the one that it has, and training
- * that starts gets the rest. Training that has more than the rest is paused, and so is all of it
- * beside a service without a share: the curves do not tell of such a company.
+ * Where a running service can get another share of the SMs (SHADOW: by a shadow instance, if not by
+ * itself) its share is tuned too, from a tenth on; training keeps its own, so the two may exceed
+ * the GPU. Elsewhere the service's share is the one that it has, and training that starts gets the
+ * rest. Training that has more than the rest is paused, and so is all of it beside a service
+ * without a share: the curves do not tell of such a company.
  *
  * The step during which the batch changed shows nothing and is not observed.
  *

@@ -6,7 +6,7 @@
  *                 duty, accepts, evict <- td_muxflow_gpu_step(its figures, health)
  *   offline work: none where it is to be evicted, one workload elsewhere, and no new one where it
  *     is not accepted; with that duty, at most the memory quota, and the SMs that the online
- *     workloads leave (sms.h)
+ *     workloads leave (sms.h); work that runs gets another share by a SHARE, where that is possible
  *   a GPU whose health has failed: its MPS server is reset, offline work is evicted, and the rest
  *     is restarted where somebody can do that, online jobs first
  *   every muxflow.exchange: besteffort jobs are restarted on GPUs where they are faster together
@@ -52,6 +52,7 @@ struct muxflow {
 	struct gain gains[TD_GPU_MAX];
 	struct td_muxflow_gpu gpus[TD_GPU_MAX];
 	struct td_health health[TD_GPU_MAX];
+	struct td_reshare reshares[TD_GPU_MAX];
 	struct td_exchange exchange;
 };
 
@@ -270,6 +271,27 @@ static void act(const struct td_view *view, const struct present *present, struc
 	}
 }
 
+/* Plans another share of the SMs for the offline client that runs on each GPU. */
+static void reshare(struct muxflow *muxflow, const struct td_view *view,
+	const struct present *present, uint64_t now_ns, struct td_plan *plan)
+{
+	for (uint32_t c = 0; c < view->client_count; c++) {
+		const struct td_client_view *client = &view->clients[c];
+		const struct present *here = &present[client->gpu];
+		uint32_t share_ppm;
+
+		if (client->class != TD_CLASS_BESTEFFORT ||
+			plan->grants[c].gate == TD_GATE_CLOSED || here->output.evict)
+			continue;
+		share_ppm = td_sms_reshare(&muxflow->reshares[client->gpu], client, here->left_ppm,
+			now_ns, &plan->next_wakeup_ns);
+		if (share_ppm)
+			td_plan_act(plan, &(struct td_action){.kind = TD_ACTION_SHARE,
+						  .client = client->id,
+						  .sm_share_ppm = share_ppm});
+	}
+}
+
 /* -- the exchange of offline work between GPUs -- */
 
 static uint32_t list_offline(const struct td_view *view, struct td_exchange_job *ret)
@@ -400,6 +422,7 @@ static void muxflow_step(void *state, const struct td_policy_options *options,
 			grant_offline(gpu, &present[view->clients[c].gpu], &plan->grants[c]);
 	}
 	act(view, present, plan);
+	reshare(muxflow, view, present, now_ns, plan);
 	step_exchange(muxflow, set, view, present, now_ns, plan);
 	judge(muxflow, view, present, plan);
 	td_share_memory_by_class(view, plan);
@@ -413,6 +436,7 @@ static void forget_gpu(void *state, uint32_t gpu)
 	muxflow->gains[gpu] = (struct gain){0};
 	muxflow->gpus[gpu] = (struct td_muxflow_gpu){0};
 	muxflow->health[gpu] = (struct td_health){0};
+	muxflow->reshares[gpu] = (struct td_reshare){0};
 }
 
 const struct td_policy td_policy_muxflow = {

@@ -31,8 +31,8 @@
 /* The last preparation. Used by the agent and by the thread that prepares. */
 static struct {
 	int home;
-	CUcontext context; /* NULL: the program has that share already */
-	bool is_share;
+	CUcontext context;  /* NULL: the program has that share already */
+	uint32_t share_ppm; /* 0: it goes to another GPU */
 	CUdevice device;
 	unsigned slot, from;
 	CUstream stream; /* a stream in that context, for copies */
@@ -133,10 +133,14 @@ static uint32_t sms_of_share(CUdevice device, uint32_t ppm)
 	return sms ? (uint32_t)sms : 1;
 }
 
-static uint32_t share_of_sms(CUdevice device, uint32_t sms)
+/* Returns the share that the context at the home has: that which was asked for, if it is that. */
+static uint32_t share_at(int home, CUdevice device, uint32_t asked_ppm)
 {
+	uint32_t sms = td_rehome_sms(home);
 	uint64_t ppm = (uint64_t)sms * most_ppm() / seen_sms(device);
 
+	if (td_rehome_is_for(home, sms_of_share(device, asked_ppm)))
+		return asked_ppm;
 	return ppm < TD_PPM ? (uint32_t)ppm : TD_PPM;
 }
 
@@ -210,7 +214,7 @@ static bool make_twins(int home, CUcontext twin)
 	if (slot < 0 || td_rehome_make_all(home))
 		return false;
 	next.slot = (unsigned)slot;
-	if (!next.is_share && !next.stream &&
+	if (!next.share_ppm && !next.stream &&
 		td_true->cuStreamCreate(&next.stream, CU_STREAM_NON_BLOCKING))
 		return false;
 	return true;
@@ -271,7 +275,7 @@ static bool prepare(
 	if (*ret_reasons)
 		return false;
 	next.home = home;
-	next.is_share = share_ppm;
+	next.share_ppm = share_ppm;
 	next.device = info.device;
 	next.slot = next.from = *ret_slot = context.slot;
 	if (home == td_rehome_here())
@@ -342,22 +346,22 @@ static bool go(uint64_t limit_bytes, struct td_moved_to *ret)
 	CUcontext popped;
 	uint64_t why = TD_UNMOVABLE(BUSY);
 
-	if (next.is_share && !next.context) {
+	if (next.share_ppm && !next.context) {
 		*ret = (struct td_moved_to){.from = next.from,
-			.sm_share_ppm = share_of_sms(next.device, td_rehome_sms(next.home))};
+			.sm_share_ppm = share_at(next.home, next.device, next.share_ppm)};
 		return true;
 	}
 	if (td_rehome_close(CLOSE_NS)) {
 		why = reasons_of(next.context, &context, &info);
-		if (next.is_share && !(why & TD_UNMOVABLE(FAILED)))
+		if (next.share_ppm && !(why & TD_UNMOVABLE(FAILED)))
 			why = reasons_for_share(why, &info);
 		if (!why && context.slot != next.from)
 			why = TD_UNMOVABLE(CONTEXTS);
 		if (!why && td_true->cuCtxPushCurrent_v2(next.context))
 			why = TD_UNMOVABLE(NO_CONTEXT);
 		else if (!why) {
-			why = next.is_share ? finish_share(&context)
-					    : move(&context, limit_bytes, &ret->bytes);
+			why = next.share_ppm ? finish_share(&context)
+					     : move(&context, limit_bytes, &ret->bytes);
 			(void)td_true->cuCtxPopCurrent_v2(&popped);
 		}
 		if (!why) {
@@ -370,8 +374,8 @@ static bool go(uint64_t limit_bytes, struct td_moved_to *ret)
 	if (why)
 		return false;
 	ret->from = next.from;
-	if (next.is_share)
-		ret->sm_share_ppm = share_of_sms(next.device, td_rehome_sms(next.home));
+	if (next.share_ppm)
+		ret->sm_share_ppm = share_at(next.home, next.device, next.share_ppm);
 	td_client_memory_changed(next.from);
 	td_client_memory_changed(next.slot);
 	(void)td_true->cuStreamDestroy_v2(next.stream);

@@ -95,6 +95,8 @@ int td_rehome_here(void);
 CUcontext td_rehome_context(int home);
 /* Returns the number of SMs that the context there has; 0: not known. */
 uint32_t td_rehome_sms(int home);
+/* Has the context there that many SMs, rounded up as the driver does? */
+bool td_rehome_is_for(int home, uint32_t sms);
 
 /*
  * Returns the home on the process's present device for a context with that many SMs: one that was

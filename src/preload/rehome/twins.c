@@ -446,6 +446,12 @@ uint32_t td_rehome_sms(int home)
 	return home >= 0 && home < TD_HOMES_MAX ? sms[home] : 0;
 }
 
+bool td_rehome_is_for(int home, uint32_t count)
+{
+	return sms[home] == count ||
+	       (home >= TD_HOMES_SHARES && asked[home] == count && sms[home] > count);
+}
+
 static uint32_t distance(uint32_t a, uint32_t b)
 {
 	return a > b ? a - b : b - a;

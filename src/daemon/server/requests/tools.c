@@ -125,6 +125,7 @@ static void send_job(struct td_peer *peer, const struct td_process *process,
 			td_metering_ppm(&peer->server->node, client, client->activity.active_ppm);
 		job->core_demand_ppm = client->activity.core_ppm;
 		job->sm_share_ppm = td_sm_share_ppm(&peer->server->node, client);
+		job->sm_share_wanted_ppm = client->sm_share_wanted_ppm;
 		job->used_ns = client->activity.used_ns;
 		job->sm_active_ns = client->activity.active_ns;
 		job->in_bytes = client->in_bytes;

@@ -14,7 +14,7 @@ TEST(mudi_tunes_batch_and_share_within_25_steps_of_the_task)
 		step();
 		CHECK(is_open(task) && grant_of(service)->batch >= 16);
 		CHECK(grant_of(service)->sm_share_ppm + grant_of(task)->sm_share_ppm <= TD_PPM);
-		shadows += count_actions(TD_ACTION_START_SHADOW, service) > 0;
+		shadows += count_actions(TD_ACTION_SHARE, service) > 0;
 		service->sm_share_ppm = grant_of(service)->sm_share_ppm; /* it took over */
 	}
 	/* The largest batch that holds: (b - 1) / 1000 + P99 <= 0.2 s. */
@@ -66,7 +66,7 @@ TEST(mudi_tunes_the_batch_alone_where_a_service_keeps_its_share)
 	for (int i = 0; i < 60; i++) {
 		step();
 		CHECK(is_open(task));
-		CHECK(!count_actions(TD_ACTION_START_SHADOW, NULL));
+		CHECK(!count_actions(TD_ACTION_SHARE, NULL));
 		batch = grant_of(service)->batch;
 		finish_step(task, 300 * MS - batch * MS / 2);
 	}
@@ -267,8 +267,8 @@ TEST(a_shadow_is_no_second_service_and_does_not_disturb_the_tuning)
 		step();
 		CHECK(is_open(task) && is_open(service) && is_open(shadow));
 		CHECK_EQ(grant_of(i ? shadow : service)->batch, batch);
-		CHECK(!count_actions(TD_ACTION_START_SHADOW, i ? service : shadow));
-		CHECK_EQ(count_actions(TD_ACTION_START_SHADOW, i ? shadow : service), !i);
+		CHECK(!count_actions(TD_ACTION_SHARE, i ? service : shadow));
+		CHECK_EQ(count_actions(TD_ACTION_SHARE, i ? shadow : service), !i);
 		/* It takes over: it is of the same job, so the tuning goes on. */
 		shadow->profile = service->profile;
 		shadow->objective_ns = service->objective_ns;
@@ -309,5 +309,5 @@ TEST(a_share_grows_at_once_and_shrinks_after_seconds_but_never_below_what_was_me
 	(void)settle(service, task);
 	CHECK(grant_of(service)->sm_share_ppm < first);
 	CHECK_EQ(grant_of(service)->sm_share_ppm, 100000);
-	CHECK_EQ(count_actions(TD_ACTION_START_SHADOW, service), 0);
+	CHECK_EQ(count_actions(TD_ACTION_SHARE, service), 0);
 }
