@@ -100,12 +100,28 @@ def a_profile_lets_it_decide_and_the_batch_follows_the_objective():
                 until(lambda: 0 < world.row("service")["batch"] < 32, "its batch is tuned")
 
 
-def beside_a_service_without_a_share_training_is_paused():
+def the_share_of_a_service_is_tuned_while_it_runs():
     with MudiWorld() as world:
         world.begin()
         assert world.tandem("set", f"profiles={world.profiles}").returncode == 0
         assert world.tandem("set", "policy=mudi").returncode == 0
-        with world.service(), world.training():
+        with world.service():
+            until(lambda: world.row("service").get("requests_per_1000_seconds", 0) > 20000,
+                  "its rate is seen")
+            pid = world.row("service")["pid"]
+            with world.training():
+                until(lambda: 0 < world.row("service").get("sm_share_ppm", 0) < 900000,
+                      "its share is tuned")
+                until(lambda: world.row("work").get("state") == "running", "training runs")
+                assert world.row("service")["pid"] == pid, "no second instance"
+
+
+def beside_a_service_that_keeps_the_whole_gpu_training_is_paused():
+    with MudiWorld() as world:
+        world.begin()
+        assert world.tandem("set", f"profiles={world.profiles}").returncode == 0
+        assert world.tandem("set", "policy=mudi").returncode == 0
+        with world.service(TANDEM_BACKEND="plain"), world.training():
             until(lambda: world.row("work").get("state") in ("waiting", "paused"), "it is paused")
             assert world.row("service")["state"] == "running", world.jobs()
 
@@ -113,4 +129,5 @@ def beside_a_service_without_a_share_training_is_paused():
 if __name__ == "__main__":
     # One at a time: the model's times are kept only while nothing else needs the cores.
     run_cases([a_profile_lets_it_decide_and_the_batch_follows_the_objective,
-               beside_a_service_without_a_share_training_is_paused], at_once=1)
+               the_share_of_a_service_is_tuned_while_it_runs,
+               beside_a_service_that_keeps_the_whole_gpu_training_is_paused], at_once=1)

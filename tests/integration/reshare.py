@@ -102,6 +102,51 @@ def nothing_is_lost_while_shares_change():
         assert {r["restarts"] for r in world.rows()} == {0}, "a change of the share is no restart"
 
 
+def a_service_changes_its_share_itself_and_a_second_instance_does_what_it_cannot():
+    with ShadowWorld() as world, world.service() as (_, url):
+        pid, changes = world.pid(), [30, 50] * 10
+        load = subprocess.Popen([LOAD, "--url", url, "--rate", "60", "--for", "12s"],
+                                env=world.environment, stdout=subprocess.PIPE, text=True)
+        until(lambda: world.rows()[0]["requests_per_1000_seconds"] > 20000, "load has come")
+        for percent in changes:
+            done = world.tandem("share", "service", f"{percent}%")
+            assert done.returncode == 0 and f"to {percent}% of the SMs in" in done.stdout, done
+            assert world.shares() == [percent] and world.pid() == pid, world.jobs()
+        # Its percentage is a limit for the whole process.
+        done = world.tandem("share", "service", "80%")
+        assert done.returncode == 0 and "as a second instance" in done.stdout, done
+        assert world.shares() == [80] and world.pid() != pid, world.jobs()
+        # That of the second one is not.
+        done = world.tandem("share", "service", "100%")
+        assert done.returncode == 0 and "from 80% to 100%" in done.stdout, done
+        assert load.poll() is None, "the load ended before the changes"
+        figures = json.loads(load.communicate(timeout=DEADLINE_S)[0])
+        assert figures["failed"] == 0 and figures["ok"] == figures["sent"] > 600, figures
+        print(f"# P99 {figures['p99_ms']} ms; the objective is {OBJECTIVE_MS} ms")
+
+
+def beside_work_whose_share_changes_nothing_is_lost():
+    with ShadowWorld() as world, world.service() as (_, url):
+        command = [SOFTGPU, "run", "--", TANDEM, "run", "--name", "work", "--backend", "swap", "--",
+                   f"{BUILD}/examples/beside", "--kernel", "2ms", "--sms", "8", "--for", "1h"]
+        with subprocess.Popen(command, env=world.environment) as work:
+            try:
+                until(lambda: any(j["name"] == "work" for j in world.jobs()), "the work runs")
+                measure = [LOAD, "--url", url, "--rate", "40", "--for", "5s"]
+                still = json.loads(world.call(*measure).stdout)
+                load = subprocess.Popen(measure, env=world.environment, stdout=subprocess.PIPE,
+                                        text=True)
+                for percent in [20, 40] * 10:
+                    assert world.tandem("share", "work", f"{percent}%").returncode == 0
+                    time.sleep(0.15)
+                assert load.poll() is None, "the load ended before the changes"
+                changed = json.loads(load.communicate(timeout=DEADLINE_S)[0])
+            finally:
+                work.kill()
+        print(f"# P99 {still['p99_ms']} ms, while shares change {changed['p99_ms']} ms")
+        assert changed["failed"] == still["failed"] == 0, (still, changed)
+
+
 def is_untouched(world, pid, url, process):
     assert world.shares() == [60] and world.pid() == pid, world.jobs()
     figures = ask(url)
@@ -218,6 +263,8 @@ def a_job_that_nobody_shadows_says_so():
 
 if __name__ == "__main__":
     run_cases([nothing_is_lost_while_shares_change,
+               a_service_changes_its_share_itself_and_a_second_instance_does_what_it_cannot,
+               beside_work_whose_share_changes_nothing_is_lost,
                a_shadow_that_fails_leaves_the_first_instance_untouched,
                a_shadow_that_is_killed_leaves_the_first_instance_untouched,
                a_shadow_that_gets_no_memory_leaves_the_first_instance_untouched,

@@ -455,13 +455,12 @@ struct td_process {
 	uint32_t instance; /* TANDEM_INSTANCE of a supervised program; 0: none */
 	struct td_moving moving;
 	struct td_parking parking;
-	uint64_t unmovable;    /* TD_UNMOVABLE bits: why the process cannot move, as it reports */
-	uint64_t unsharable;   /* the same: why its share of the SMs cannot change */
-	bool told_movable;     /* it has sent MOVABLE */
-	uint64_t moves;        /* the number of finished moves */
-	struct td_moved moved; /* the last one */
-	uint64_t reshares;     /* how often its share of the SMs has changed (execute/reshare.h) */
-	uint64_t reshared_ns, reshare_pause_ns; /* of the last time */
+	/* TD_UNMOVABLE bits: why it cannot move, and why its share of the SMs cannot change */
+	uint64_t unmovable, unsharable;
+	bool told_movable;                                /* it has sent MOVABLE */
+	uint64_t moves;                                   /* the number of finished moves */
+	struct td_moved moved;                            /* the last one */
+	uint64_t reshares, reshared_ns, reshare_pause_ns; /* changes of its share, and the last */
 	struct td_leave leave;
 	bool has_left; /* the process has sent LEFT, so its death cannot harm others on MPS */
 	enum td_cpus_state cpus;
@@ -485,10 +484,9 @@ static inline struct td_process *td_process_at(struct td_list *it)
 /* Can its share of the SMs change while its program runs (execute/reshare.h)? */
 static inline bool td_client_reshares(const struct td_client *client)
 {
-	const struct td_process *process = client->process;
-
-	return client->mps && process->told_movable && process->can & TD_CAN_SHARE &&
-	       !process->unsharable && !process->failed;
+	const struct td_process *p = client->process;
+	return client->mps && p->told_movable && p->can & TD_CAN_SHARE && !p->unsharable &&
+	       !p->failed;
 }
 
 /*

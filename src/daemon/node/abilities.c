@@ -120,7 +120,7 @@ uint32_t td_abilities_of(const struct td_node *node, const struct td_client *cli
 	if (client->process->can & TD_CAN_MOVE && !client->process->unmovable)
 		has |= TD_HAS(MIGRATION);
 	if (td_client_reshares(client))
-		has |= TD_HAS(SHADOW);
+		by_own |= TD_HAS(SHADOW);
 	if (client->activity.known)
 		has |= BY_METER;
 	if (!client->process->service)
@@ -130,7 +130,8 @@ uint32_t td_abilities_of(const struct td_node *node, const struct td_client *cli
 	if (client->spills || client->process->backend == TD_BACKEND_MANAGED)
 		has |= TD_HAS(HOST_MEMORY);
 	/*
-	 * The node itself starts no shadow, so what a supervisor can do is not cut to the node's.
+	 * The node itself changes no share and starts no shadow, so what the program and its
+	 * supervisor can do is not cut to the node's.
 	 */
 	return (has & node->options.has) | by_own;
 }

@@ -230,12 +230,14 @@ static struct td_gpu_verdict judge(const struct td_colocation *here, const struc
 {
 	const struct td_client_view *client = &view->clients[here->service];
 	struct td_gpu_verdict verdict = {.known = true, .duty_ppm = TD_PPM};
+	uint32_t taken_ppm = here->share_ppm ? here->share_ppm : client->sm_share_ppm;
 
 	verdict.accepts = !here->services || !here->paused;
-	if (!here->services || has_shares_changed(view, client) || !client->sm_share_ppm)
+	if (!here->services || !taken_ppm)
 		return verdict;
-	verdict.accepts = verdict.accepts && !here->tasks;
-	verdict.sm_share_ppm = TD_PPM - client->sm_share_ppm;
+	if (!has_shares_changed(view, client))
+		verdict.accepts = verdict.accepts && !here->tasks;
+	verdict.sm_share_ppm = taken_ppm < TD_PPM ? TD_PPM - taken_ppm : 0;
 	return verdict;
 }
 
