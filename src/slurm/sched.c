@@ -27,6 +27,7 @@
 #include "cluster/state/memory.h"
 #include "slurm/engine.h"
 #ifdef TD_HAVE_ETCD
+#include "cluster/sched/records.h"
 #include "cluster/state/etcd/etcd_options.h"
 #endif
 
@@ -134,6 +135,54 @@ static int open_state(const struct options *o, struct td_memory_store **ret_stor
 	return *ret ? 0 : td_err_set(err, -ENOMEM, "no memory");
 }
 
+/* --- the records of the nodes' agents --- */
+
+#ifdef TD_HAVE_ETCD
+static struct td_records records;
+
+static int follow_records(const struct options *o, struct td_state *state,
+	struct td_scheduler_options *options, struct td_err *err)
+{
+	if (!o->etcd.options.endpoints)
+		return 0;
+	if (td_records_init(&records, state))
+		return td_err_set(err, -ENOMEM, "no memory");
+	options->look = td_records_look;
+	options->arg = &records;
+	return 0;
+}
+
+static uint64_t turn_records(uint64_t now_ns)
+{
+	return records.record ? td_records_turn(&records, now_ns) : UINT64_MAX;
+}
+
+static void end_records(void)
+{
+	td_records_deinit(&records);
+}
+#else
+static int follow_records(const struct options *o, struct td_state *state,
+	struct td_scheduler_options *options, struct td_err *err)
+{
+	(void)o;
+	(void)state;
+	(void)options;
+	(void)err;
+	return 0;
+}
+
+static uint64_t turn_records(uint64_t now_ns)
+{
+	(void)now_ns;
+	return UINT64_MAX;
+}
+
+static void end_records(void)
+{
+}
+#endif
+
 /* --- the loop --- */
 
 static int open_signals(void)
@@ -155,10 +204,11 @@ static void serve(struct td_scheduler *scheduler, struct td_state *state, int si
 	struct pollfd fds[] = {{signals, POLLIN, 0}, {td_state_fd(state), POLLIN, 0}};
 
 	do {
-		uint64_t next_ns = td_scheduler_turn(scheduler, td_time_now_ns());
-		uint64_t left_ns = td_sub_sat(next_ns, td_time_now_ns());
-		uint64_t ms = td_min_u64(left_ns / TD_NS_PER_MS + 1, 60000);
+		uint64_t next_ns = td_scheduler_turn(scheduler, td_time_now_ns()), ms;
 
+		if (!td_scheduler_brain(scheduler))
+			next_ns = td_min_u64(next_ns, turn_records(td_time_now_ns()));
+		ms = td_min_u64(td_sub_sat(next_ns, td_time_now_ns()) / TD_NS_PER_MS + 1, 60000);
 		if (poll(fds, 2, (int)ms) < 0 && errno != EINTR)
 			return;
 	} while (!fds[0].revents);
@@ -177,6 +227,8 @@ static int run(const struct options *o, struct td_err *err)
 	options.brain.shape.gpu_bytes = o->gpu_bytes;
 	if (!r)
 		r = open_state(o, &store, &state, err);
+	if (!r)
+		r = follow_records(o, state, &options, err);
 	if (!r) {
 		scheduler = td_scheduler_new(&options, engine, state);
 		if (!scheduler)
@@ -185,6 +237,7 @@ static int run(const struct options *o, struct td_err *err)
 	if (!r)
 		serve(scheduler, state, signals);
 	td_scheduler_free(scheduler);
+	end_records();
 	td_state_free(state);
 	td_memory_store_free(store);
 	if (engine)

@@ -6,7 +6,7 @@ import signal
 import time
 
 from sched_world import cluster
-from world import DEADLINE_S, TANDEM, TRAIN, SOFTGPU, run_cases, until
+from world import DEADLINE_S, SOFTGPU, TANDEM, TRAIN, Skip, run_cases, until
 
 LONG = f"{TRAIN} --size 8m --gpu 10ms --cpu 5ms --steps 100000"
 world = None
@@ -124,12 +124,108 @@ def an_evicted_job_is_queued_again_with_the_reason():
     cancel(job)
 
 
+def leads(name):
+    """Whether the scheduler of this log led last."""
+    lines = [line for line in world.log(name).splitlines() if "leads" in line]
+    return bool(lines) and "leads as" in lines[-1]
+
+
+def another_scheduler_takes_over_and_starts_nothing_twice():
+    away()
+    world.etcd.delete("leader")
+    both = {name: world.schedule("--name", name, log=name) for name in ("one", "two")}
+    until(lambda: any(leads(name) for name in both), "one leads")
+    first = next(name for name in both if leads(name))
+    second = next(name for name in both if name != first)
+    jobs = [batch("--tandem=0.5") for _ in range(3)]
+    until(lambda: all(started(job) for job in jobs), "all run")
+    both[first].kill()
+    both[first].wait(timeout=DEADLINE_S)
+    died = time.monotonic()
+    late = batch("--tandem=0.5")
+    until(lambda: started(late), "the other one places it")
+    assert time.monotonic() - died < 15 and leads(second), world.log(second)
+    assert [started(job) for job in jobs] == [1, 1, 1], world.log(second)
+    both[second].terminate()
+    both[second].wait(timeout=DEADLINE_S)
+    back()
+    cancel(late, *jobs)
+
+
+def etcd_may_be_restarted_and_compacted():
+    job = batch("--tandem=0.5")
+    until(lambda: started(job), "it runs")
+    world.etcd.kill()
+    late = batch("--tandem=0.5")
+    time.sleep(4)  # longer than the lease
+    assert world.runs(job) and not started(late)
+    world.etcd.start()
+    until(lambda: started(late), "it is placed when etcd is back")
+    world.etcd.compact()
+    later = batch("--tandem=0.5")
+    until(lambda: started(later), "and after a compaction")
+    assert (started(job), started(late)) == (1, 1), world.log()
+    cancel(job, late, later)
+
+
+def record_of(node, accepts):
+    gpu = {"index": 0, "total_bytes": 100, "room_bytes": 100, "accepts": accepts}
+    world.etcd.put(f"node/{node}", {"node": node, "answers": True, "gpus": [gpu], "jobs": []})
+
+
+def a_node_that_its_daemon_judges_full_gets_no_besteffort_jobs():
+    for node in ("node1", "node2"):
+        record_of(node, False)
+    time.sleep(1.5)  # records are told once a second at least
+    guest, holder = batch("--tandem=0.5"), batch("--tandem=1,class=guaranteed")
+    until(lambda: started(holder), "a guaranteed job runs")
+    assert not started(guest) and waits(guest)
+    world.etcd.compact()
+    record_of("node1", True)
+    record_of("node2", True)
+    until(lambda: started(guest), "the other one runs when it may")
+    for node in ("node1", "node2"):
+        world.etcd.delete(f"node/{node}")
+    cancel(guest, holder)
+
+
+def a_guest_that_is_upgraded_has_its_class_on_the_node():
+    away()
+    agents = [world.agent(node) for node in ("node1", "node2")]
+    world.sched = world.schedule("--policy", "antman", "--quota", "lab=1", "--name", "antman")
+    holder = batch("--tandem=1,class=guaranteed", "-A", "lab")
+    until(lambda: started(holder), "the first one runs")
+    assert "guest" not in world.comment(holder)
+    job = world.call(SOFTGPU, "run", "--", "sbatch", "--parsable", "--output=/dev/null", "-A",
+                     "lab", "--tandem=1,class=guaranteed", f"--wrap={LONG}").stdout.strip()
+    until(lambda: world.jobs(), "it runs as a guest")
+    assert world.jobs()[0]["class"] == "besteffort" and "guest" in world.comment(job)
+    world.call("scancel", holder)
+    until(lambda: world.jobs()[0]["class"] == "guaranteed", "it has guaranteed resources")
+    assert "guest" not in world.comment(job) and "epoch=1" in world.comment(job)
+    for agent in agents:
+        agent.terminate()
+        agent.wait(timeout=DEADLINE_S)
+    away()
+    back()
+    cancel(job)
+
+
 CASES = [a_job_released_by_hand_without_a_scheduler_does_not_start,
          a_job_queued_again_without_a_scheduler_waits_for_a_placement,
          slurmctld_that_does_not_answer_is_waited_for,
          a_drained_node_keeps_its_jobs_and_gets_no_more,
-         an_evicted_job_is_queued_again_with_the_reason]
+         an_evicted_job_is_queued_again_with_the_reason,
+         another_scheduler_takes_over_and_starts_nothing_twice,
+         etcd_may_be_restarted_and_compacted,
+         a_node_that_its_daemon_judges_full_gets_no_besteffort_jobs,
+         a_guest_that_is_upgraded_has_its_class_on_the_node]
 
 if __name__ == "__main__":
-    with cluster("--start", "10s", timeout=6, plugin="optional") as world:
-        run_cases(CASES)
+    try:
+        opened = cluster("--start", "10s", timeout=6, plugin="optional", etcd=True)
+    except Skip as why:
+        print(f"1..0 # SKIP {why}")
+    else:
+        with opened as world:
+            run_cases(CASES)

@@ -2,28 +2,44 @@
 import json
 import os
 
+from etcd_world import Etcd, find_etcd
 from slurm_world import PLUGINS, Slurm, why_not
-from world import SOFTGPU, TANDEM, Skip
+from world import BUILD, SOFTGPU, TANDEM, Skip
 
 SCHED = f"{PLUGINS}/tandem-sched"
+AGENT = f"{BUILD}/src/cluster/agent/tandem-agent"
 GPU = 500  # of the resource "tandem"
 
 
 class Cluster(Slurm):
     """Slurm with tandem-sched; nodes with so many GPUs each."""
 
-    def __init__(self, *options, nodes=2, gpus=1, timeout=300, plugin="required"):
+    def __init__(self, *options, nodes=2, gpus=1, timeout=300, plugin="required",
+                 etcd=False):
         super().__init__("--gpus", str(gpus), nodes=[f"node{n + 1}" for n in range(nodes)],
                          count=gpus * GPU, submit="tandem_brain", timeout=timeout,
                          plugin=plugin)
         self.options = ["--restart", "1s", *options]
+        self.with_etcd, self.etcd = etcd, None
 
     def up(self):
+        if self.with_etcd:
+            self.etcd = Etcd(self.directory)
+            self.options += ["--etcd", self.etcd.url, "--lease", "3s"]
         super().up()
         self.sched = self.schedule()
 
-    def schedule(self):
-        return self.serve(SCHED, *self.options)
+    def __exit__(self, kind, *rest):
+        super().__exit__(kind, *rest)
+        if self.etcd:
+            self.etcd.kill()
+
+    def schedule(self, *more, log=None):
+        return self.serve(SCHED, *self.options, *more, log=log)
+
+    def agent(self, node):
+        return self.serve(AGENT, "--name", node, "--etcd", self.etcd.url, "--lease", "3s",
+                          log=f"agent.{node}")
 
     def batch(self, *options, script="sleep 1000"):
         done = self.call("sbatch", "--parsable", "--output=/dev/null", *options,
@@ -52,8 +68,8 @@ class Cluster(Slurm):
         done = self.call(SOFTGPU, "run", "--", TANDEM, "gpu", "--json")
         return [gpu["uuid"] for gpu in json.loads(done.stdout or "[]")]
 
-    def log(self):
-        with open(f"{self.directory}/log/tandem-sched.out") as f:
+    def log(self, name="tandem-sched"):
+        with open(f"{self.directory}/log/{name}.out") as f:
             return f.read()
 
 
@@ -61,4 +77,8 @@ def cluster(*options, **shape):
     missing = why_not() or (None if os.path.exists(SCHED) else "tandem-sched was not built")
     if missing:
         raise Skip(missing)
+    if shape.get("etcd"):
+        find_etcd()
+        if not os.path.exists(AGENT):
+            raise Skip("tandem-agent was not built: libcurl or jansson is missing")
     return Cluster(*options, **shape)

@@ -4,13 +4,17 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/bounds.h"
 #include "base/text.h"
 #include "base/time.h"
+#include "proto/proto.h"
+#include "proto/socket.h"
 
-#define LEAST_NS TD_NS_PER_S       /* between two writes */
-#define FIRST_NS (3 * TD_NS_PER_S) /* so long the first record waits for the daemon */
+#define LEAST_NS    TD_NS_PER_S          /* between two writes */
+#define PATIENCE_NS (200 * TD_NS_PER_MS) /* for the daemon to take a setting */
+#define FIRST_NS    (3 * TD_NS_PER_S)    /* so long the first record waits for the daemon */
 
 bool td_agent_is_name(const char *name)
 {
@@ -39,7 +43,7 @@ int td_agent_init(
 		return -EINVAL;
 	strcpy(agent->now.node, options->node);
 	r = td_presence_init(&agent->presence, state, key, options->lease_s);
-	if (!r && options->folder)
+	if (!r)
 		r = td_assign_init(
 			&agent->assign, state, options->prefix, options->folder, options->node);
 	return r;
@@ -87,6 +91,36 @@ static int write_record(struct td_agent *agent, uint64_t now_ns)
 	return 0;
 }
 
+/* Gives a job the class of its assignment. The next round shows whether the daemon has done it. */
+static void upgrade(struct td_agent *agent, const char *job)
+{
+	struct td_msg msg = {
+		.type = TD_MSG_TYPE_set, .set = {.key = "class", .value = "guaranteed"}};
+	int fd = td_socket_connect(agent->options.socket, PATIENCE_NS);
+
+	snprintf(msg.set.job, sizeof(msg.set.job), "%s", job);
+	if (fd < 0)
+		return;
+	if (!td_socket_send(fd, &msg, NULL, 0) && td_socket_recv(fd, &msg, NULL, 0) >= 0)
+		agent->upgrades++;
+	close(fd);
+}
+
+/* Upgrades the guests that have guaranteed resources now. */
+static void upgrade_all(struct td_agent *agent)
+{
+	const struct td_record *record = &agent->now;
+
+	for (uint32_t i = 0; i < record->jobs; i++) {
+		const struct td_record_job *row = &record->job[i];
+
+		if ((!i || strcmp(row->job, record->job[i - 1].job) != 0) &&
+			!strcmp(row->class, "besteffort") &&
+			td_assign_is_guaranteed(&agent->assign, row->job))
+			upgrade(agent, row->job);
+	}
+}
+
 /* Whether to write now. *ret_when_ns is when to look again. */
 static bool is_due(const struct td_agent *agent, uint64_t now_ns, uint64_t *ret_when_ns)
 {
@@ -107,7 +141,7 @@ uint64_t td_agent_turn(struct td_agent *agent, uint64_t now_ns)
 	uint64_t rounds_ns, when_ns, assign_ns = UINT64_MAX;
 	uint64_t state_ns = td_state_turn(agent->state, now_ns);
 	bool is_new = td_rounds_turn(&agent->rounds, now_ns, &rounds_ns);
-	int r;
+	int r, assigned;
 
 	if (!agent->begun_ns)
 		agent->begun_ns = now_ns;
@@ -118,11 +152,10 @@ uint64_t td_agent_turn(struct td_agent *agent, uint64_t now_ns)
 		r = write_record(agent, now_ns);
 		(void)is_due(agent, now_ns, &when_ns);
 	}
-	if (agent->options.folder) {
-		int assigned = td_assign_turn(&agent->assign, now_ns, &assign_ns);
-
-		r = r ? r : assigned;
-	}
+	assigned = td_assign_turn(&agent->assign, now_ns, &assign_ns);
+	r = r ? r : assigned;
+	if (is_new)
+		upgrade_all(agent);
 	agent->trouble = r;
 	when_ns = td_min_u64(when_ns, td_min_u64(state_ns, rounds_ns));
 	if (agent->presence.lease)

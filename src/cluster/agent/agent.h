@@ -4,6 +4,7 @@
  *
  *   tandemd --rounds--> agent --node/NAME, under a lease--> state
  *                             <--------assign/JOB---------
+ *           <--class=guaranteed--   of a guest that was upgraded
  *
  * The record is written when it differs (td_record_differs()), at most once a second, and every
  * refresh_ns all the same. While the daemon is away the record says so, and no GPU accepts.
@@ -37,6 +38,7 @@ struct td_agent {
 	uint64_t try_ns;     /* not to write before this */
 	int trouble;         /* the last result of the state; 0: all is well */
 	uint64_t writes;     /* how many there were */
+	uint64_t upgrades;   /* jobs whose class it has set */
 };
 
 /* The state and the texts must live longer. Returns 0 or -errno; errors of the folder, too. */

@@ -58,7 +58,7 @@ static void changed(void *arg, const struct td_state_item *item, bool is_gone)
 	const struct td_assign *assign = arg;
 	const char *job = job_of(assign, item->key);
 
-	if (!job)
+	if (!job || assign->folder_fd < 0)
 		return;
 	if (!is_gone && td_assign_is_for(item->value, item->length, assign->node))
 		write_file(assign, job, item);
@@ -76,7 +76,7 @@ int td_assign_init(struct td_assign *assign, struct td_state *state, const char 
 	if (snprintf(path, sizeof(path), "%sassign/", prefix) >= (int)sizeof(path))
 		return -EINVAL;
 	r = td_mirror_init(&assign->mirror, state, path, changed, assign);
-	if (r)
+	if (r || !folder)
 		return r;
 	if (mkdir(folder, 0755) && errno != EEXIST)
 		return -errno;
@@ -128,7 +128,37 @@ int td_assign_turn(struct td_assign *assign, uint64_t now_ns, uint64_t *ret_wake
 	bool followed = td_mirror_follows(&assign->mirror);
 	int r = td_mirror_turn(&assign->mirror, now_ns, ret_wakeup_ns);
 
-	if (!followed && td_mirror_follows(&assign->mirror))
+	if (!followed && td_mirror_follows(&assign->mirror) && assign->folder_fd >= 0)
 		sweep(assign);
 	return r;
+}
+
+/* Whether the value gives this job guaranteed resources. */
+static bool gives(const struct td_state_item *item, const char *job)
+{
+	json_error_t error;
+	json_t *root = json_loadb(item->value, item->length, 0, &error);
+	const char *name = json_string_value(json_object_get(root, "job"));
+	bool is_so = name && !strcmp(name, job) &&
+		     json_is_true(json_object_get(root, "guaranteed")) &&
+		     json_is_false(json_object_get(root, "guest"));
+
+	json_decref(root);
+	return is_so;
+}
+
+bool td_assign_is_guaranteed(const struct td_assign *assign, const char *job)
+{
+	const struct td_state_list *list = &assign->mirror.list;
+	const char *id = strchr(job, '.');
+
+	for (size_t i = 0; id && i < list->count; i++) {
+		const char *other = job_of(assign, list->item[i].key);
+
+		if (other && !strcmp(other, id + 1))
+			return td_assign_is_for(
+				       list->item[i].value, list->item[i].length, assign->node) &&
+			       gives(&list->item[i], job);
+	}
+	return false;
 }

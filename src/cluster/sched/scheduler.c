@@ -10,11 +10,12 @@
 #include "base/hash.h"
 #include "base/time.h"
 
-#define ORDERS     256u
-#define EXPLAINED  64u /* explanations given in one turn */
+#define ORDERS     32u         /* of one turn, so that the lease is kept alive between them */
+#define SLOW_NS    TD_NS_PER_S /* an engine that needs so long for an order gets no more now */
+#define EXPLAINED  64u         /* explanations given in one turn */
 #define EXPLAIN_NS TD_NS_PER_S
 #define SWEEP_NS   (60 * TD_NS_PER_S)
-#define VALUE_MAX  (128u + TD_GANG_MAX * (TD_NAME_MAX + 32u))
+#define VALUE_MAX  (256u + TD_NAME_MAX + TD_GANG_MAX * (TD_NAME_MAX + 32u))
 
 struct td_scheduler {
 	struct td_scheduler_options options;
@@ -23,6 +24,7 @@ struct td_scheduler {
 	struct td_leader *leader;
 	struct td_brain *brain; /* NULL: it does not lead */
 	bool is_told;           /* the engine has told the brain all */
+	bool has_more;          /* the brain has more orders than one turn carries out */
 	uint64_t *said;         /* a hash of each job's explanation */
 	uint32_t explain_at;
 	uint64_t asked_ns, explained_ns, swept_ns;
@@ -105,7 +107,7 @@ static bool take_the_lead(struct td_scheduler *s)
 	}
 	say(s, "leads as %s, revision %llu", s->options.name,
 		(unsigned long long)td_leader_fence(s->leader).expected);
-	s->is_told = false;
+	s->is_told = s->has_more = false;
 	memset(s->said, 0, s->options.brain.shape.jobs_max * sizeof(*s->said));
 	return true;
 }
@@ -122,7 +124,8 @@ static bool is_plain(const char *name)
 }
 
 /* Writes the assignment as JSON. Returns its length, 0 if it does not fit. */
-static size_t write_value(struct td_scheduler *s, const struct td_placement *placement)
+static size_t write_value(
+	struct td_scheduler *s, const struct td_placement *placement, bool guaranteed)
 {
 	int used = snprintf(s->value, VALUE_MAX,
 		"{\"epoch\": %llu, \"revision\": %llu, \"guest\": %s, \"places\": [",
@@ -137,7 +140,9 @@ static size_t write_value(struct td_scheduler *s, const struct td_placement *pla
 			placement->places[k].node, placement->places[k].gpu);
 	}
 	if (used < (int)VALUE_MAX)
-		used += snprintf(s->value + used, VALUE_MAX - (size_t)used, "]}");
+		used += snprintf(s->value + used, VALUE_MAX - (size_t)used,
+			"], \"guaranteed\": %s, \"job\": \"%s.%s\"}", guaranteed ? "true" : "false",
+			s->engine->kind->name, placement->id);
 	return used < (int)VALUE_MAX ? (size_t)used : 0;
 }
 
@@ -174,6 +179,21 @@ static void sweep(struct td_scheduler *s)
 
 /* --- orders --- */
 
+/* Writes the assignment into the state. Returns 0, -EINVAL, -ESTALE or -EAGAIN. */
+static int assign(struct td_scheduler *s, const struct td_brain_job *job,
+	const struct td_placement *placement)
+{
+	size_t length = write_value(s, placement, job->request.guaranteed);
+	int r;
+
+	if (!length || !is_plain(placement->id))
+		return -EINVAL;
+	r = commit(s, placement->id, length);
+	if (r == TD_STATE_CONFLICT)
+		return -ESTALE;
+	return r ? -EAGAIN : 0;
+}
+
 static int place(struct td_scheduler *s, const struct td_brain_order *order)
 {
 	struct td_brain_place places[TD_GANG_MAX];
@@ -183,27 +203,42 @@ static int place(struct td_scheduler *s, const struct td_brain_order *order)
 		.guest = order->guest,
 		.places = places};
 	const struct td_brain_job *job = td_brain_job(s->brain, order->job);
-	size_t length;
 	int r;
 
 	/* An order of the same step may have changed it. */
 	if (!job || job->epoch != order->epoch || job->phase != TD_BRAIN_PLACED)
 		return 0;
 	placement.count = td_brain_places(s->brain, order->job, places);
-	length = write_value(s, &placement);
-	if (!length || !is_plain(order->id))
-		return -EINVAL;
-	r = commit(s, order->id, length);
-	if (r == TD_STATE_CONFLICT)
-		return -ESTALE;
+	r = assign(s, job, &placement);
 	if (r)
-		return -EAGAIN;
+		return r;
 	r = s->engine->kind->place(s->engine, &placement);
 	if (!r && !order->is_repeated)
 		say(s, "job=%s epoch=%llu place=%s:%u%s guest=%d", order->id,
 			(unsigned long long)order->epoch, places[0].node, places[0].gpu,
 			placement.count > 1 ? ",..." : "", order->guest);
 	return r;
+}
+
+/* The node's agent reads the assignment, and changes the job's class there. */
+static int upgrade(struct td_scheduler *s, const struct td_brain_order *order)
+{
+	struct td_brain_place places[TD_GANG_MAX];
+	struct td_placement placement = {.id = order->id,
+		.epoch = order->epoch,
+		.revision = order->revision,
+		.places = places};
+	const struct td_brain_job *job = td_brain_job(s->brain, order->job);
+	int r;
+
+	if (!job || job->epoch != order->epoch || job->phase != TD_BRAIN_RUNNING)
+		return 0;
+	placement.count = td_brain_places(s->brain, order->job, places);
+	r = assign(s, job, &placement);
+	if (r)
+		return r;
+	say(s, "job=%s epoch=%llu upgraded", order->id, (unsigned long long)order->epoch);
+	return s->engine->kind->upgrade(s->engine, order->id, order->epoch);
 }
 
 static int requeue(struct td_scheduler *s, const struct td_brain_order *order)
@@ -243,9 +278,7 @@ static int carry_out(struct td_scheduler *s, const struct td_brain_order *order)
 	switch (order->verb) {
 	case TD_ORDER_PLACE: return place(s, order);
 	case TD_ORDER_REQUEUE: return requeue(s, order);
-	case TD_ORDER_UPGRADE:
-		say(s, "job=%s epoch=%llu upgraded", order->id, (unsigned long long)order->epoch);
-		return s->engine->kind->upgrade(s->engine, order->id, order->epoch);
+	case TD_ORDER_UPGRADE: return upgrade(s, order);
 	case TD_ORDER_STOP:
 	case TD_ORDER_VERB_N: break;
 	}
@@ -266,23 +299,26 @@ static void note_result(
 			strerror(-r), s->engine->kind->why(s->engine));
 }
 
-static void order_all(struct td_scheduler *s, uint64_t now_ns)
+static void order_some(struct td_scheduler *s, uint64_t now_ns)
 {
-	static struct td_brain_order orders[ORDERS];
-	uint32_t count;
+	struct td_brain_order orders[ORDERS];
+	uint32_t count = td_brain_step(s->brain, now_ns, orders, ORDERS);
 
-	do {
-		count = td_brain_step(s->brain, now_ns, orders, ORDERS);
-		for (uint32_t k = 0; k < count; k++) {
-			int r = carry_out(s, &orders[k]);
+	s->has_more = count + 1 >= ORDERS;
+	for (uint32_t k = 0; k < count; k++) {
+		uint64_t begun_ns = td_time_now_ns();
+		int r = carry_out(s, &orders[k]);
 
-			if (r == -ESTALE) {
-				step_down(s, "another one leads");
-				return;
-			}
-			note_result(s, &orders[k], r, now_ns);
+		if (r == -ESTALE) {
+			step_down(s, "another one leads");
+			return;
 		}
-	} while (count + 1 >= ORDERS);
+		note_result(s, &orders[k], r, now_ns);
+		if (td_time_now_ns() - begun_ns > SLOW_NS) {
+			s->has_more = false; /* those that were not carried out are repeated */
+			return;
+		}
+	}
 }
 
 /* Tells the engine why jobs wait, where that has changed, some in each turn. */
@@ -330,7 +366,9 @@ static void lead(struct td_scheduler *s, uint64_t now_ns)
 	if (r || !s->is_told)
 		return; /* orders follow what is known to be so */
 	td_brain_lead(s->brain, td_leader_fence(s->leader).expected);
-	order_all(s, now_ns);
+	if (s->options.look)
+		s->options.look(s->options.arg, s->brain, now_ns);
+	order_some(s, now_ns);
 	if (s->brain && is_due(&s->explained_ns, EXPLAIN_NS, now_ns))
 		explain(s);
 	if (s->brain && is_due(&s->swept_ns, SWEEP_NS, now_ns))
@@ -347,11 +385,17 @@ uint64_t td_scheduler_turn(struct td_scheduler *s, uint64_t now_ns)
 		step_down(s, "the lease has ended");
 	if (!leads || (!s->brain && !take_the_lead(s)))
 		return next;
+	if (s->has_more && s->is_told) {
+		order_some(s, now_ns);
+		return s->has_more ? now_ns : next;
+	}
 	if (s->is_told && now_ns - s->asked_ns < s->options.period_ns)
 		return next < s->asked_ns + s->options.period_ns
 			       ? next
 			       : s->asked_ns + s->options.period_ns;
 	s->asked_ns = now_ns;
 	lead(s, now_ns);
+	if (s->has_more)
+		return now_ns;
 	return next < now_ns + s->options.period_ns ? next : now_ns + s->options.period_ns;
 }

@@ -18,6 +18,11 @@
 
 #define TD_SCHED_PREFIX "/tandem/v1/"
 
+/*
+ * assign/ID has the assignment as JSON: epoch, revision, guest, guaranteed (what the job asked
+ * for), job (its name on the node, such as slurm.12) and places. It changes when a guest is
+ * upgraded.
+ */
 struct td_scheduler;
 
 struct td_scheduler_options {
@@ -26,6 +31,9 @@ struct td_scheduler_options {
 	uint32_t lease_s;
 	uint64_t period_ns;            /* how often the engine is asked */
 	void (*log)(const char *line); /* NULL: no decision log */
+	/* Called before orders, to tell the brain more than the engine does; NULL: nobody. */
+	void (*look)(void *arg, struct td_brain *brain, uint64_t now_ns);
+	void *arg;
 };
 
 /* The engine and the state must live longer. Returns NULL with errno. */

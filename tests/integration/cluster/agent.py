@@ -1,84 +1,20 @@
 #!/usr/bin/env python3
 """tandem-agent between a daemon on the software GPU and a real etcd. TAP.
 usage: agent.py BUILD [CASE]..."""
-import base64
 import json
 import os
 import random
-import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
-import urllib.request
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from etcd_world import Etcd, find_etcd  # noqa: E402
 from world import BUILD, SOFTGPU, TANDEM, TRAIN, Skip, World, run_cases, until  # noqa: E402
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 AGENT = f"{BUILD}/src/cluster/agent/tandem-agent"
-PREFIX = "/tandem/v1/"
 LONG = ["--size", "8m", "--gpu", "10ms", "--cpu", "5ms", "--steps", "100000"]
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def encode(text):
-    return base64.b64encode(text.encode()).decode()
-
-
-def find_etcd():
-    found = shutil.which("etcd") or f"{ROOT}/build-etcd/usr/bin/etcd"
-    if not os.path.exists(found):
-        raise Skip("etcd is not here: scripts/test fetches Debian's")
-    return found
-
-
-class Etcd:
-    """An etcd in a folder of its own."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.url = f"http://127.0.0.1:{free_port()}"
-        self.peer = f"http://127.0.0.1:{free_port()}"
-        self.start()
-
-    def start(self):
-        with open(f"{self.folder}/etcd.log", "a") as log:
-            self.process = subprocess.Popen(
-                [find_etcd(), "--data-dir", f"{self.folder}/etcd", "--name", "a",
-                 "--listen-client-urls", self.url, "--advertise-client-urls", self.url,
-                 "--listen-peer-urls", self.peer, "--initial-advertise-peer-urls", self.peer,
-                 "--initial-cluster", f"a={self.peer}", "--unsafe-no-fsync"],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        until(self.answers, "etcd answers")
-
-    def answers(self):
-        try:
-            return self.call("kv/range", key=encode("x")) is not None
-        except OSError:
-            return False
-
-    def call(self, path, **body):
-        request = urllib.request.Request(f"{self.url}/v3/{path}", json.dumps(body).encode())
-        with urllib.request.urlopen(request, timeout=5) as answer:
-            return json.load(answer)
-
-    def put(self, key, value):
-        self.call("kv/put", key=encode(PREFIX + key), value=encode(json.dumps(value)))
-
-    def get(self, key):
-        rows = self.call("kv/range", key=encode(PREFIX + key)).get("kvs", [])
-        return json.loads(base64.b64decode(rows[0]["value"])) if rows else None
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
 
 
 class Node(World):

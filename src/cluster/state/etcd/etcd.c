@@ -18,7 +18,8 @@
 #include "cluster/state/etcd/etcd_watch.h"
 
 #define PAGE_KEYS  1000u
-#define LIST_AGAIN 3 /* how often a list begins anew because its revision was compacted */
+#define PAGES_MAX  10000 /* of one list: an answer that always has more is broken */
+#define LIST_AGAIN 3     /* how often a list begins anew because its revision was compacted */
 #define EVENTS     32
 
 struct etcd {
@@ -111,8 +112,10 @@ static int etcd_list(struct td_state *state, const char *prefix, struct td_state
 		char last[TD_STATE_KEY_MAX] = "";
 		bool has_more = true;
 
-		for (r = 0; !r && has_more;)
-			r = list_page(etcd, prefix, &list, last, &has_more);
+		r = 0;
+		for (int page = 0; !r && has_more; page++)
+			r = page < PAGES_MAX ? list_page(etcd, prefix, &list, last, &has_more)
+					     : TD_STATE_BROKEN;
 		if (!r) {
 			*ret = list;
 			return 0;

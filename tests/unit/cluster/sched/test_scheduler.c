@@ -94,6 +94,7 @@ TEST(a_job_is_placed_and_written_down)
 	CHECK_EQ(td_state_get(state[0], "/tandem/v1/assign/1", &item), 0);
 	CHECK(strstr(item.value, "{\"epoch\": 1, \"revision\": "));
 	CHECK(strstr(item.value, "\"guest\": false, \"places\": [{\"node\": \"node"));
+	CHECK(strstr(item.value, "}], \"guaranteed\": true, \"job\": \"local.1\"}"));
 	td_state_item_deinit(&item);
 	/* An assignment that is over is deleted some time later. */
 	job->state = TD_LOCAL_ENDED;
