@@ -229,6 +229,20 @@ static bool is_for_later(const struct slurm *s, const slurm_job_info_t *job)
 	       (!job->restart_cnt && job->eligible_time > time(NULL));
 }
 
+/*
+ * Whether the placement of a pending job is over: it ran, perhaps only between two looks, or was
+ * held since.
+ */
+static bool is_back(const slurm_job_info_t *job, const struct td_slurm_comment *comment,
+	const struct td_brain_job *known)
+{
+	if (known->phase == TD_BRAIN_RUNNING)
+		return true;
+	return known->phase == TD_BRAIN_PLACED && comment->epoch >= known->epoch &&
+	       (!job->priority || !comment->gpus ||
+		       (comment->run != TD_SLURM_ANY_RUN && comment->run != job->restart_cnt));
+}
+
 static void tell_pending(const struct slurm *s, const slurm_job_info_t *job,
 	const struct td_brain_request *request, const struct td_slurm_comment *comment,
 	struct td_brain *brain, uint64_t now_ns)
@@ -236,7 +250,7 @@ static void tell_pending(const struct slurm *s, const slurm_job_info_t *job,
 	uint32_t at = td_brain_find(brain, request->id);
 	const struct td_brain_job *known = td_brain_job(brain, at);
 
-	if (known && known->phase == TD_BRAIN_RUNNING)
+	if (known && is_back(job, comment, known))
 		td_brain_lost(brain, request->id, known->epoch, TD_WHY_EVICTED, now_ns);
 	if (!known && ((!job->priority && is_for_later(s, job)) ||
 			      td_brain_submit(brain, request, now_ns)))
@@ -344,6 +358,12 @@ static int update(struct slurm *s, const char *id, const struct td_slurm_comment
 	return slurm_update_job(&job) ? failed(s, "job", id) : 0;
 }
 
+static int set_guest(struct slurm *s, const char *id, struct td_slurm_comment *comment, bool guest)
+{
+	comment->guest = guest;
+	return update(s, id, comment, NULL, NO_VAL, 0);
+}
+
 static int place(struct td_engine *engine, const struct td_placement *placement)
 {
 	struct slurm *s = slurm_of(engine);
@@ -352,8 +372,10 @@ static int place(struct td_engine *engine, const struct td_placement *placement)
 
 	if (!job || td_slurm_comment_parse(job->admin_comment, &comment))
 		return -EAGAIN;
-	if (comment.epoch >= placement->epoch && job->priority)
+	if (comment.epoch >= placement->epoch && comment.guest == placement->guest)
 		return 0; /* done before */
+	if (comment.epoch >= placement->epoch)
+		return set_guest(s, placement->id, &comment, placement->guest);
 	/* A job queued again has its new number of runs when it has left its node. */
 	if (!is_pending(job) || job->job_state & JOB_COMPLETING ||
 		placement->count > TD_SLURM_GPUS_MAX)
@@ -381,8 +403,7 @@ static int upgrade(struct td_engine *engine, const char *id, uint64_t epoch)
 
 	if (!job || td_slurm_comment_parse(job->admin_comment, &comment) || comment.epoch != epoch)
 		return 0;
-	comment.guest = false;
-	return update(s, id, &comment, NULL, NO_VAL, 0);
+	return set_guest(s, id, &comment, false);
 }
 
 static int requeue(struct td_engine *engine, const char *id, uint64_t epoch, const char *why)

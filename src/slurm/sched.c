@@ -16,14 +16,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/bounds.h"
 #include "base/err.h"
 #include "base/parse.h"
 #include "base/program.h"
+#include "base/text.h"
 #include "base/time.h"
 #include "cluster/sched/sched_options.h"
+#include "cluster/sched/status.h"
 #include "cluster/state/memory.h"
 #include "slurm/engine.h"
 #ifdef TD_HAVE_ETCD
@@ -33,10 +37,13 @@
 
 #define PROGRAM    "tandem-sched"
 #define EXIT_USAGE 125
+#define STALE_S    10 /* a leader writes its status every two seconds */
 
 struct options {
 	struct td_sched_settings sched;
 	uint64_t gpu_bytes;
+	const char *status;
+	bool json;
 #ifdef TD_HAVE_ETCD
 	struct td_etcd_settings etcd;
 #endif
@@ -62,6 +69,7 @@ enum { ROWS = sizeof(rows) / sizeof(*rows) };
 static void help(void)
 {
 	puts("usage: " PROGRAM " [OPTION]...\n"
+	     "       " PROGRAM " status [--json] [--status FILE | --etcd URLS]\n"
 	     "\n"
 	     "Places the jobs of a Slurm cluster that ask for --tandem. Run it as root or "
 	     "SlurmUser\n"
@@ -86,6 +94,12 @@ static int parse_one(int c, const char *text, struct options *o, struct td_err *
 
 	if (r <= 0)
 		return r;
+	if (c == 't')
+		o->status = text;
+	if (c == 'j')
+		o->json = true;
+	if (c == 't' || c == 'j')
+		return 0;
 	if (c == 'm')
 		return td_parse_size(text, 0, &o->gpu_bytes, err);
 #ifdef TD_HAVE_ETCD
@@ -103,7 +117,7 @@ static int parse(int argc, char **argv, struct options *o, struct td_err *err)
 	for (size_t k = 0; k < ROWS; k++)
 		table[k] = (struct option){rows[k].name,
 			*rows[k].argument ? required_argument : no_argument, NULL, rows[k].letter};
-	*o = (struct options){0};
+	*o = (struct options){.status = "/run/tandem/sched"};
 	td_sched_settings_init(&o->sched);
 	opterr = 0;
 	while ((c = getopt_long(argc, argv, ":", table, NULL)) != -1) {
@@ -225,6 +239,7 @@ static int run(const struct options *o, struct td_err *err)
 	int signals = open_signals(), r = engine ? 0 : td_err_set(err, -ENOMEM, "no memory");
 
 	options.brain.shape.gpu_bytes = o->gpu_bytes;
+	options.status = o->status;
 	if (!r)
 		r = open_state(o, &store, &state, err);
 	if (!r)
@@ -247,9 +262,77 @@ static int run(const struct options *o, struct td_err *err)
 	return r;
 }
 
+/* --- the verb status --- */
+
+/* Reads the rows of the leader's status into the text. */
+static int read_file(const char *path, struct td_text *rows, struct td_err *err)
+{
+	FILE *in = fopen(path, "re");
+	struct stat about;
+	char part[4096];
+	size_t n;
+
+	if (!in)
+		return td_err_set(err, -errno, "\"%.200s\": %s: no tandem-sched has led here", path,
+			strerror(errno));
+	while ((n = fread(part, 1, sizeof(part), in)) > 0)
+		td_text_put(rows, part, n);
+	if (!fstat(fileno(in), &about) && time(NULL) - about.st_mtime > STALE_S)
+		fprintf(stderr, PROGRAM ": nobody leads: this was so %llu s ago\n",
+			(unsigned long long)(time(NULL) - about.st_mtime));
+	(void)fclose(in);
+	return 0;
+}
+
+#ifdef TD_HAVE_ETCD
+static int read_etcd(const struct options *o, struct td_text *rows, struct td_err *err)
+{
+	struct td_state_item item;
+	struct td_state *state;
+	int r = td_etcd_open(&o->etcd.options, &state, err);
+
+	if (r)
+		return r;
+	r = td_state_get(state, TD_SCHED_STATUS, &item);
+	if (r) {
+		td_err_set(err, -EIO, "etcd: %s %s", td_state_text(r), td_state_why(state));
+	} else {
+		td_text_put(rows, item.value, item.length);
+		td_state_item_deinit(&item);
+		if (td_state_get(state, TD_SCHED_PREFIX "leader", &item))
+			fputs(PROGRAM ": nobody leads now: this is the last leader's word\n",
+				stderr);
+		else
+			td_state_item_deinit(&item);
+	}
+	td_state_free(state);
+	return r;
+}
+#endif
+
+static int show_status(const struct options *o, struct td_err *err)
+{
+	struct td_text rows = {0}, shown = {0};
+	int r;
+
+#ifdef TD_HAVE_ETCD
+	r = o->etcd.options.endpoints ? read_etcd(o, &rows, err) : read_file(o->status, &rows, err);
+#else
+	r = read_file(o->status, &rows, err);
+#endif
+	if (!r) {
+		td_status_show(rows.text ? rows.text : "", o->json, &shown);
+		fputs(shown.text ? shown.text : "", stdout);
+	}
+	td_text_deinit(&rows);
+	td_text_deinit(&shown);
+	return r;
+}
+
 int main(int argc, char **argv)
 {
 	static struct options options;
+	int shows = argc > 1 && !strcmp(argv[1], "status");
 	struct td_err err = {0};
 
 	for (int k = 1; k < argc; k++) {
@@ -262,9 +345,17 @@ int main(int argc, char **argv)
 			return td_output_end(PROGRAM, 0, 1);
 		}
 	}
-	if (parse(argc, argv, &options, &err)) {
+	if (shows)
+		argv[1] = argv[0];
+	if (parse(argc - shows, argv + shows, &options, &err)) {
 		fprintf(stderr, PROGRAM ": %s\n", err.msg);
 		return EXIT_USAGE;
+	}
+	if (shows) {
+		if (!show_status(&options, &err))
+			return td_output_end(PROGRAM, 0, 1);
+		fprintf(stderr, PROGRAM ": %s\n", err.msg);
+		return 1;
 	}
 	if (run(&options, &err)) {
 		fprintf(stderr, PROGRAM ": %s\n", err.msg);

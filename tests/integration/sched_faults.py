@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """tandem-sched when something goes away or is in the way: schedulers, nodes, people. All cases
 share one Slurm. TAP. usage: sched_faults.py BUILD [CASE]..."""
-import os
+import json
 import signal
 import time
 
-from sched_world import cluster
+from sched_world import SCHED, cluster
 from world import DEADLINE_S, SOFTGPU, TANDEM, TRAIN, Skip, run_cases, until
 
 LONG = f"{TRAIN} --size 8m --gpu 10ms --cpu 5ms --steps 100000"
@@ -168,6 +168,28 @@ def etcd_may_be_restarted_and_compacted():
     cancel(job, late, later)
 
 
+def status_shows_leader_nodes_quotas_and_why_jobs_wait():
+    jobs = [batch("--tandem=1,class=guaranteed", "-A", "lab"), batch("--tandem=0.5")]
+    until(lambda: all(started(job) for job in jobs), "they run")
+    large = batch("--tandem=2")
+    until(lambda: large in world.status(), "the file follows")
+    known = json.loads(world.status("--json"))
+    assert len(known["leaders"]) == 1 and known["leaders"][0]["revision"] > 0, known
+    assert sorted((n["name"], n["gpus"], n["state"]) for n in known["nodes"]) == [
+        ("node1", 1, "up"), ("node2", 1, "up")], known
+    assert {"name": "lab", "used": 1, "quota": 1} in known["tenants"], known
+    rows = {job["id"]: job for job in known["jobs"]}
+    assert rows[jobs[0]]["phase"] == "runs" and rows[jobs[0]]["kind"] == "held", rows
+    assert rows[jobs[1]]["kind"] == "guest" and rows[jobs[1]]["places"].endswith(":0"), rows
+    assert rows[large]["phase"] == "waits" and "than any node" in rows[large]["why"], rows
+    assert "than any node" in world.status() and "LEADER" in world.status(), world.status()
+    done = world.call(SCHED, "status", "--etcd", world.etcd.url)
+    assert not done.returncode and large in done.stdout and not done.stderr, done
+    done = world.call(SCHED, "status", "--status", "/nowhere")
+    assert done.returncode == 1 and "no tandem-sched has led here" in done.stderr, done
+    cancel(large, *jobs)
+
+
 def record_of(node, accepts):
     gpu = {"index": 0, "total_bytes": 100, "room_bytes": 100, "accepts": accepts}
     world.etcd.put(f"node/{node}", {"node": node, "answers": True, "gpus": [gpu], "jobs": []})
@@ -192,7 +214,7 @@ def a_node_that_its_daemon_judges_full_gets_no_besteffort_jobs():
 def a_guest_that_is_upgraded_has_its_class_on_the_node():
     away()
     agents = [world.agent(node) for node in ("node1", "node2")]
-    world.sched = world.schedule("--policy", "antman", "--quota", "lab=1", "--name", "antman")
+    world.sched = world.schedule("--policy", "antman", "--name", "antman")
     holder = batch("--tandem=1,class=guaranteed", "-A", "lab")
     until(lambda: started(holder), "the first one runs")
     assert "guest" not in world.comment(holder)
@@ -218,12 +240,14 @@ CASES = [a_job_released_by_hand_without_a_scheduler_does_not_start,
          an_evicted_job_is_queued_again_with_the_reason,
          another_scheduler_takes_over_and_starts_nothing_twice,
          etcd_may_be_restarted_and_compacted,
+         status_shows_leader_nodes_quotas_and_why_jobs_wait,
          a_node_that_its_daemon_judges_full_gets_no_besteffort_jobs,
          a_guest_that_is_upgraded_has_its_class_on_the_node]
 
 if __name__ == "__main__":
     try:
-        opened = cluster("--start", "10s", timeout=6, plugin="optional", etcd=True)
+        opened = cluster("--quota", "lab=1", "--start", "10s", timeout=6, plugin="optional",
+                         etcd=True)
     except Skip as why:
         print(f"1..0 # SKIP {why}")
     else:

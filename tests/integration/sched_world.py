@@ -26,6 +26,7 @@ class Cluster(Slurm):
         if self.with_etcd:
             self.etcd = Etcd(self.directory)
             self.options += ["--etcd", self.etcd.url, "--lease", "3s"]
+        self.options += ["--status", f"{self.directory}/sched"]
         super().up()
         self.sched = self.schedule()
 
@@ -36,6 +37,11 @@ class Cluster(Slurm):
 
     def schedule(self, *more, log=None):
         return self.serve(SCHED, *self.options, *more, log=log)
+
+    def status(self, *options):
+        done = self.call(SCHED, "status", "--status", f"{self.directory}/sched", *options)
+        assert not done.returncode, done
+        return done.stdout
 
     def agent(self, node):
         return self.serve(AGENT, "--name", node, "--etcd", self.etcd.url, "--lease", "3s",

@@ -89,6 +89,16 @@ void td_brain_free(struct td_brain *b)
 	free(b);
 }
 
+const struct td_brain_params *td_brain_params_of(const struct td_brain *b)
+{
+	return &b->params;
+}
+
+uint32_t td_brain_quota_used(const struct td_brain *b, uint32_t tenant)
+{
+	return b->params.shape.quotas[tenant] - b->policy->quota_left(b->state, tenant);
+}
+
 void td_brain_lead(struct td_brain *b, uint64_t revision)
 {
 	b->revision = revision;

@@ -213,4 +213,17 @@ enum td_brain_why td_brain_why(const struct td_brain *brain, uint32_t job);
 /* Writes the same as a sentence, with what sent it back. Returns ret. */
 char *td_brain_explain(const struct td_brain *brain, uint32_t job, char *ret, size_t len);
 uint32_t td_brain_gpus_up(const struct td_brain *brain);
+const struct td_brain_params *td_brain_params_of(const struct td_brain *brain);
+/* Returns how many GPUs the guaranteed jobs of a tenant hold, by its number in the parameters. */
+uint32_t td_brain_quota_used(const struct td_brain *brain, uint32_t tenant);
+
+struct td_brain_node_state {
+	const char *name;
+	uint32_t gpus;
+	bool closed;         /* as td_brain_node_seen() was told */
+	uint32_t full, shut; /* GPUs that get no guests; that get no jobs */
+};
+
+/* Writes the state of the node with a number below shape.nodes_max. Returns false: none has it. */
+bool td_brain_node_at(const struct td_brain *brain, uint32_t at, struct td_brain_node_state *ret);
 bool td_brain_knows_node(const struct td_brain *brain, const char *name);

@@ -15,6 +15,21 @@ uint32_t td_brain_gpus_up(const struct td_brain *b)
 	return b->up;
 }
 
+bool td_brain_node_at(const struct td_brain *b, uint32_t at, struct td_brain_node_state *ret)
+{
+	uint32_t most = b->params.shape.node_gpus_max;
+
+	if (at >= b->nodes.max || !*b->nodes.name[at])
+		return false;
+	*ret = (struct td_brain_node_state){
+		.name = b->nodes.name[at], .gpus = b->node[at].gpus, .closed = b->node[at].closed};
+	for (uint32_t k = 0; k < ret->gpus; k++) {
+		ret->full += b->barred[at * most + k] == TD_BAR_GUESTS;
+		ret->shut += b->barred[at * most + k] == TD_BAR_ALL;
+	}
+	return true;
+}
+
 bool td_brain_knows_node(const struct td_brain *b, const char *name)
 {
 	return td_name_table_find(&b->nodes, name) != TD_NO_NAME;

@@ -8,12 +8,15 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/text.h"
 #include "base/time.h"
+#include "cluster/sched/status.h"
 
 #define ORDERS     32u         /* of one turn, so that the lease is kept alive between them */
 #define SLOW_NS    TD_NS_PER_S /* an engine that needs so long for an order gets no more now */
 #define EXPLAINED  64u         /* explanations given in one turn */
 #define EXPLAIN_NS TD_NS_PER_S
+#define STATUS_NS  (2 * TD_NS_PER_S)
 #define SWEEP_NS   (60 * TD_NS_PER_S)
 #define VALUE_MAX  (256u + TD_NAME_MAX + TD_GANG_MAX * (TD_NAME_MAX + 32u))
 
@@ -27,7 +30,9 @@ struct td_scheduler {
 	bool has_more;          /* the brain has more orders than one turn carries out */
 	uint64_t *said;         /* a hash of each job's explanation */
 	uint32_t explain_at;
-	uint64_t asked_ns, explained_ns, swept_ns;
+	uint64_t asked_ns, explained_ns, swept_ns, shown_ns;
+	uint64_t shown; /* a hash of the status that the state has */
+	bool status_failed;
 	char value[VALUE_MAX];
 };
 
@@ -108,6 +113,7 @@ static bool take_the_lead(struct td_scheduler *s)
 	say(s, "leads as %s, revision %llu", s->options.name,
 		(unsigned long long)td_leader_fence(s->leader).expected);
 	s->is_told = s->has_more = false;
+	s->shown = s->shown_ns = 0;
 	memset(s->said, 0, s->options.brain.shape.jobs_max * sizeof(*s->said));
 	return true;
 }
@@ -347,6 +353,32 @@ static void explain(struct td_scheduler *s)
 	}
 }
 
+/* Writes the status into its file, and into the state if it has changed. */
+static void show(struct td_scheduler *s)
+{
+	struct td_state_compare fence = td_leader_fence(s->leader);
+	struct td_text text = {0};
+	uint64_t hash;
+	int r;
+
+	td_status_write(s->brain, s->options.name, fence.expected, &text);
+	r = s->options.status ? td_status_save(s->options.status, &text) : 0;
+	if (r && !s->status_failed)
+		say(s, "%s: %s", s->options.status, strerror(-r));
+	s->status_failed = r;
+	hash = text.failed ? s->shown : td_hash_str(text.text);
+	if (hash != s->shown && text.length <= TD_STATE_VALUE_MAX) {
+		const struct td_state_write write = {
+			.key = TD_SCHED_STATUS, .value = text.text, .length = text.length};
+		const struct td_state_commit all = {
+			.compare = &fence, .write = &write, .compares = 1, .writes = 1};
+
+		if (!td_state_commit(s->state, &all, NULL))
+			s->shown = hash;
+	}
+	td_text_deinit(&text);
+}
+
 static bool is_due(uint64_t *last_ns, uint64_t every_ns, uint64_t now_ns)
 {
 	if (now_ns - *last_ns < every_ns)
@@ -371,6 +403,8 @@ static void lead(struct td_scheduler *s, uint64_t now_ns)
 	order_some(s, now_ns);
 	if (s->brain && is_due(&s->explained_ns, EXPLAIN_NS, now_ns))
 		explain(s);
+	if (s->brain && is_due(&s->shown_ns, STATUS_NS, now_ns))
+		show(s);
 	if (s->brain && is_due(&s->swept_ns, SWEEP_NS, now_ns))
 		sweep(s);
 }

@@ -17,6 +17,7 @@
 #include "cluster/state/leader.h"
 
 #define TD_SCHED_PREFIX "/tandem/v1/"
+#define TD_SCHED_STATUS TD_SCHED_PREFIX "status" /* the rows of status.h */
 
 /*
  * assign/ID has the assignment as JSON: epoch, revision, guest, guaranteed (what the job asked
@@ -31,6 +32,7 @@ struct td_scheduler_options {
 	uint32_t lease_s;
 	uint64_t period_ns;            /* how often the engine is asked */
 	void (*log)(const char *line); /* NULL: no decision log */
+	const char *status;            /* a file for the rows of status.h; NULL: none */
 	/* Called before orders, to tell the brain more than the engine does; NULL: nobody. */
 	void (*look)(void *arg, struct td_brain *brain, uint64_t now_ns);
 	void *arg;
