@@ -24,6 +24,7 @@
 
 #include "base/parse.h"
 #include "slurm/comment.h"
+#include "slurm/pools.h"
 #include "slurm/spec.h"
 
 struct slurm {
@@ -31,6 +32,7 @@ struct slurm {
 	uint64_t gpu_bytes;
 	job_info_msg_t *jobs;
 	node_info_msg_t *nodes;
+	struct td_slurm_pools pools;
 	char why[256];
 };
 
@@ -110,7 +112,22 @@ static int load(struct slurm *s)
 		slurm_free_job_info_msg(s->jobs);
 		s->jobs = jobs;
 	}
-	return 0;
+	return td_slurm_pools_load(&s->pools) ? failed(s, "partitions", "") : 0;
+}
+
+/* Finds out where the jobs may run, before the nodes are told. */
+static void find_pools(struct slurm *s)
+{
+	struct td_slurm_comment comment;
+
+	td_slurm_pools_begin(&s->pools);
+	for (uint32_t k = 0; s->jobs && k < s->jobs->record_count; k++) {
+		const slurm_job_info_t *job = &s->jobs->job_array[k];
+
+		if (!is_over(job) && !td_slurm_comment_parse(job->admin_comment, &comment))
+			td_slurm_pools_note(&s->pools, job);
+	}
+	td_slurm_pools_end(&s->pools, s->nodes);
 }
 
 /* Returns the GPUs of a node by its count of the resource: "gpu:1,tandem:1000". */
@@ -127,14 +144,17 @@ static uint32_t gpus_of(const char *gres)
  * adopted; submitted() closes it then. After a restart slurmctld does not know its nodes for a
  * while: jobs run on there, and nothing starts.
  */
-static void tell_node(const node_info_t *info, struct td_brain *brain, uint64_t now_ns)
+static void tell_node(
+	const struct slurm *s, uint32_t index, struct td_brain *brain, uint64_t now_ns)
 {
+	const node_info_t *info = &s->nodes->node_array[index];
 	struct td_brain_node node = {.gpus = gpus_of(info->gres)};
 	uint32_t base = info->node_state & NODE_STATE_BASE;
 
 	if (!info->name || !node.gpus)
 		return;
 	snprintf(node.name, sizeof(node.name), "%s", info->name);
+	node.not_in = td_slurm_pools_without(&s->pools, s->nodes, index);
 	node.closed = td_brain_knows_node(brain, node.name) &&
 		      (base == NODE_STATE_UNKNOWN ||
 			      info->node_state & (NODE_STATE_DRAIN | NODE_STATE_FAIL |
@@ -148,7 +168,7 @@ static void tell_node(const node_info_t *info, struct td_brain *brain, uint64_t 
 static void tell_nodes(const struct slurm *s, struct td_brain *brain, uint64_t now_ns)
 {
 	for (uint32_t k = 0; s->nodes && k < s->nodes->record_count; k++)
-		tell_node(&s->nodes->node_array[k], brain, now_ns);
+		tell_node(s, k, brain, now_ns);
 }
 
 /* Fills in the request of a job. Returns false if it is not one of ours. */
@@ -165,6 +185,7 @@ static bool read_request(const struct slurm *s, const slurm_job_info_t *job,
 	*ret = (struct td_brain_request){.gpus = spec.gpus,
 		.share_ppm = spec.hundredths < 100 ? spec.hundredths * 10000 : 1000000,
 		.same_node = true,
+		.pool = td_slurm_pool_of(&s->pools, job),
 		.epoch = comment->epoch};
 	class = spec.value[TD_JOB_KEY_class];
 	ret->guaranteed = !strcmp(class, "guaranteed") || !strcmp(class, "online");
@@ -250,6 +271,11 @@ static void tell_pending(const struct slurm *s, const slurm_job_info_t *job,
 	uint32_t at = td_brain_find(brain, request->id);
 	const struct td_brain_job *known = td_brain_job(brain, at);
 
+	/* Its user has changed where it may run, or its nodes have changed. */
+	if (known && known->phase == TD_BRAIN_WAITING && known->request.pool != request->pool) {
+		td_brain_ended(brain, request->id, now_ns);
+		known = NULL;
+	}
 	if (known && is_back(job, comment, known))
 		td_brain_lost(brain, request->id, known->epoch, TD_WHY_EVICTED, now_ns);
 	if (!known && ((!job->priority && is_for_later(s, job)) ||
@@ -298,6 +324,8 @@ static int submitted(struct td_engine *engine, struct td_brain *brain, uint64_t 
 	bool *is_there = calloc(td_brain_jobs_max(brain), sizeof(*is_there));
 	int r = is_there ? load(s) : -ENOMEM;
 
+	if (!r)
+		find_pools(s);
 	if (!r)
 		tell_nodes(s, brain, now_ns);
 	for (uint32_t k = 0; !r && s->jobs && k < s->jobs->record_count; k++) {
@@ -462,6 +490,7 @@ static void engine_free(struct td_engine *engine)
 
 	slurm_free_job_info_msg(s->jobs);
 	slurm_free_node_info_msg(s->nodes);
+	td_slurm_pools_deinit(&s->pools);
 	free(s);
 }
 

@@ -106,6 +106,15 @@ static int leave_to_brain(job_desc_msg_t *job, const char *text, char **ret_mess
 					   "yet: ask for GPUs of one node");
 	if (job->req_nodes && *job->req_nodes)
 		return refuse(ret_message, "tandem-sched chooses the node: leave out --nodelist");
+	if (job->features && strpbrk(job->features, "[]*()"))
+		return refuse(ret_message, "tandem-sched knows features joined by & or by | only: "
+					   "leave out counts and brackets of --constraint");
+	if (job->features && strchr(job->features, '&') && strchr(job->features, '|'))
+		return refuse(ret_message, "tandem-sched knows features joined by & or by |, not "
+					   "by both: see --constraint");
+	if (job->reservation && *job->reservation)
+		return refuse(ret_message,
+			"tandem-sched does not know reservations: leave out --reservation");
 	snprintf(comment.spec, sizeof(comment.spec), "%s", text);
 	slurm_xfree_ptr(job->admin_comment);
 	job->admin_comment = slurm_xstrdup(td_slurm_comment_write(&comment, written));

@@ -35,9 +35,11 @@
 #include "cluster/state/etcd/etcd_options.h"
 #endif
 
-#define PROGRAM    "tandem-sched"
-#define EXIT_USAGE 125
-#define STALE_S    10 /* a leader writes its status every two seconds */
+#define PROGRAM        "tandem-sched"
+#define EXIT_USAGE     125
+#define DEFAULT_FOLDER "/run/tandem"
+#define DEFAULT_STATUS DEFAULT_FOLDER "/sched"
+#define STALE_S        10 /* a leader writes its status every two seconds */
 
 struct options {
 	struct td_sched_settings sched;
@@ -117,7 +119,7 @@ static int parse(int argc, char **argv, struct options *o, struct td_err *err)
 	for (size_t k = 0; k < ROWS; k++)
 		table[k] = (struct option){rows[k].name,
 			*rows[k].argument ? required_argument : no_argument, NULL, rows[k].letter};
-	*o = (struct options){.status = "/run/tandem/sched"};
+	*o = (struct options){.status = DEFAULT_STATUS};
 	td_sched_settings_init(&o->sched);
 	opterr = 0;
 	while ((c = getopt_long(argc, argv, ":", table, NULL)) != -1) {
@@ -240,6 +242,8 @@ static int run(const struct options *o, struct td_err *err)
 
 	options.brain.shape.gpu_bytes = o->gpu_bytes;
 	options.status = o->status;
+	if (!strcmp(o->status, DEFAULT_STATUS))
+		(void)mkdir(DEFAULT_FOLDER, 0755); /* tandemd may have made it */
 	if (!r)
 		r = open_state(o, &store, &state, err);
 	if (!r)
@@ -265,7 +269,7 @@ static int run(const struct options *o, struct td_err *err)
 /* --- the verb status --- */
 
 /* Reads the rows of the leader's status into the text. */
-static int read_file(const char *path, struct td_text *rows, struct td_err *err)
+static int read_file(const char *path, struct td_text *ret, struct td_err *err)
 {
 	FILE *in = fopen(path, "re");
 	struct stat about;
@@ -276,7 +280,7 @@ static int read_file(const char *path, struct td_text *rows, struct td_err *err)
 		return td_err_set(err, -errno, "\"%.200s\": %s: no tandem-sched has led here", path,
 			strerror(errno));
 	while ((n = fread(part, 1, sizeof(part), in)) > 0)
-		td_text_put(rows, part, n);
+		td_text_put(ret, part, n);
 	if (!fstat(fileno(in), &about) && time(NULL) - about.st_mtime > STALE_S)
 		fprintf(stderr, PROGRAM ": nobody leads: this was so %llu s ago\n",
 			(unsigned long long)(time(NULL) - about.st_mtime));
@@ -285,7 +289,7 @@ static int read_file(const char *path, struct td_text *rows, struct td_err *err)
 }
 
 #ifdef TD_HAVE_ETCD
-static int read_etcd(const struct options *o, struct td_text *rows, struct td_err *err)
+static int read_etcd(const struct options *o, struct td_text *ret, struct td_err *err)
 {
 	struct td_state_item item;
 	struct td_state *state;
@@ -297,7 +301,7 @@ static int read_etcd(const struct options *o, struct td_text *rows, struct td_er
 	if (r) {
 		td_err_set(err, -EIO, "etcd: %s %s", td_state_text(r), td_state_why(state));
 	} else {
-		td_text_put(rows, item.value, item.length);
+		td_text_put(ret, item.value, item.length);
 		td_state_item_deinit(&item);
 		if (td_state_get(state, TD_SCHED_PREFIX "leader", &item))
 			fputs(PROGRAM ": nobody leads now: this is the last leader's word\n",
@@ -312,19 +316,19 @@ static int read_etcd(const struct options *o, struct td_text *rows, struct td_er
 
 static int show_status(const struct options *o, struct td_err *err)
 {
-	struct td_text rows = {0}, shown = {0};
+	struct td_text said = {0}, shown = {0};
 	int r;
 
 #ifdef TD_HAVE_ETCD
-	r = o->etcd.options.endpoints ? read_etcd(o, &rows, err) : read_file(o->status, &rows, err);
+	r = o->etcd.options.endpoints ? read_etcd(o, &said, err) : read_file(o->status, &said, err);
 #else
-	r = read_file(o->status, &rows, err);
+	r = read_file(o->status, &said, err);
 #endif
 	if (!r) {
-		td_status_show(rows.text ? rows.text : "", o->json, &shown);
+		td_status_show(said.text ? said.text : "", o->json, &shown);
 		fputs(shown.text ? shown.text : "", stdout);
 	}
-	td_text_deinit(&rows);
+	td_text_deinit(&said);
 	td_text_deinit(&shown);
 	return r;
 }

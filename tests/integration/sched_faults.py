@@ -172,7 +172,7 @@ def status_shows_leader_nodes_quotas_and_why_jobs_wait():
     jobs = [batch("--tandem=1,class=guaranteed", "-A", "lab"), batch("--tandem=0.5")]
     until(lambda: all(started(job) for job in jobs), "they run")
     large = batch("--tandem=2")
-    until(lambda: large in world.status(), "the file follows")
+    until(lambda: f'"id": "{large}"' in world.status("--json"), "the file follows")
     known = json.loads(world.status("--json"))
     assert len(known["leaders"]) == 1 and known["leaders"][0]["revision"] > 0, known
     assert sorted((n["name"], n["gpus"], n["state"]) for n in known["nodes"]) == [
@@ -188,6 +188,33 @@ def status_shows_leader_nodes_quotas_and_why_jobs_wait():
     done = world.call(SCHED, "status", "--status", "/nowhere")
     assert done.returncode == 1 and "no tandem-sched has led here" in done.stderr, done
     cancel(large, *jobs)
+
+
+def a_job_runs_only_where_slurm_would_let_it():
+    places = {"node1": [("-p", "first"), ("-C", "on_node1"), ("-x", "node2")],
+              "node2": [("-C", "on_node2"), ("-x", "node1"), ("-C", "on_node2|on_node2")]}
+    jobs = [(node, batch("--tandem=0.1", *options))
+            for node, each in places.items() for options in each]
+    for node, job in jobs:
+        until(lambda: started(job), "it runs")
+        assert world.node(job) == node, world.shown(job)
+    cancel(*(job for _, job in jobs))
+    # One that has no node waits, and holds nobody up.
+    nowhere = batch("--tandem=1,class=guaranteed", "-p", "first", "-x", "node1")
+    full = [batch("--tandem=1,class=guaranteed", "-p", "first") for _ in range(2)]
+    other = batch("--tandem=1,class=guaranteed", "-C", "on_node2")
+    until(lambda: started(other) and sum(map(started, full)) == 1, "those that may run, run")
+    until(lambda: "no node that is up is one where it may run" in world.comment(nowhere),
+          "it says why")
+    until(lambda: any("no GPU has room" in world.comment(job) for job in full), "and the other")
+    world.call("scontrol", "update", f"JobId={nowhere}", "ExcNodeList=", "Partition=main")
+    cancel(*full, other)
+    until(lambda: started(nowhere), "its user lets it run elsewhere")
+    cancel(nowhere)
+    for wish, words in (("[on_node1*1&on_node2*1]", "brackets"),
+                        ("on_node1&on_node2|on_node2", "not by both")):
+        done = world.call("sbatch", "--tandem=0.5", "-C", wish, "--wrap=true")
+        assert done.returncode and words in done.stderr, done
 
 
 def record_of(node, accepts):
@@ -241,6 +268,7 @@ CASES = [a_job_released_by_hand_without_a_scheduler_does_not_start,
          another_scheduler_takes_over_and_starts_nothing_twice,
          etcd_may_be_restarted_and_compacted,
          status_shows_leader_nodes_quotas_and_why_jobs_wait,
+         a_job_runs_only_where_slurm_would_let_it,
          a_node_that_its_daemon_judges_full_gets_no_besteffort_jobs,
          a_guest_that_is_upgraded_has_its_class_on_the_node]
 

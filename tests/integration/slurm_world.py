@@ -52,7 +52,8 @@ class Slurm(World):
             "GresTypes=tandem", f"JobSubmitPlugins={self.submit}",
             f"PlugStackConfig={b}/etc/plugstack.conf",
             *(slurm_conf.node(name, slurm_conf.free_port(), 8, f"tandem:{self.count}")
-              for name in self.names)]))
+              + f" Feature=on_{name}" for name in self.names),
+            f"PartitionName=first Nodes={self.names[0]} MaxTime=INFINITE State=UP"]))
         self.write("gres.conf", "AutoDetect=off\n"
                    f"Name=tandem Count={self.count} Flags=CountOnly\n")
         self.write("cgroup.conf", "CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n")
@@ -68,7 +69,7 @@ class Slurm(World):
         self.serve("slurmctld", "-D")
         for name in self.names:
             self.serve("slurmd", "-D", "-N", name, log=f"slurmd.{name}")
-        until(lambda: self.call("sinfo", "-h", "-N", "-o", "%t").stdout.split()
+        until(lambda: self.call("sinfo", "-h", "-N", "-p", "main", "-o", "%t").stdout.split()
               == ["idle"] * len(self.names), "the nodes are up")
 
     def write(self, name, text):

@@ -195,7 +195,8 @@ static struct td_brain_ask ask_of(const struct td_brain_job *job)
 		.guaranteed = request->guaranteed,
 		.automatic = request->automatic,
 		.same_node = request->same_node,
-		.bytes = request->bytes};
+		.bytes = request->bytes,
+		.pool = request->pool};
 }
 
 static void submit_known(struct td_brain *b, uint32_t at, uint64_t now_ns)

@@ -67,6 +67,7 @@ struct td_brain_request {
 	uint32_t gpus,
 		share_ppm; /* share_ppm: of each GPU, as the user declares it; 0: all of it */
 	bool guaranteed, automatic, same_node;
+	uint32_t pool;        /* it may run on the nodes of this pool; TD_ANYWHERE: on all */
 	uint64_t bytes;       /* memory on each GPU; 0: unknown */
 	uint64_t epoch;       /* of its last placement, as a store or an engine knows it; 0: none */
 	uint64_t attained_ns; /* GPU time that it has had, if known */
@@ -117,6 +118,7 @@ struct td_brain_node {
 	char name[TD_NAME_MAX];
 	uint32_t gpus;
 	bool closed;              /* what runs may end there, and nothing starts */
+	uint32_t not_in;          /* the pools that it is not in, as bits */
 	const uint32_t *load_ppm; /* of each GPU over the last ten seconds; NULL: not known */
 };
 

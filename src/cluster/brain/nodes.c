@@ -107,6 +107,9 @@ int td_brain_node_seen(struct td_brain *b, const struct td_brain_node *seen, uin
 	}
 	node = &b->node[at];
 	node->seen_ns = now_ns;
+	if (seen->not_in != node->not_in || !node->gpus)
+		b->policy->pools(b->state, at, ~seen->not_in);
+	node->not_in = seen->not_in;
 	if (seen->gpus < node->gpus)
 		lose_from(b, at, seen->gpus, now_ns);
 	if (seen->gpus != node->gpus || seen->closed != node->closed) {

@@ -9,6 +9,7 @@
 struct td_brain_slot {
 	uint32_t gpus;
 	bool closed, closing; /* closing: a GPU of it is still up because a job is there */
+	uint32_t not_in;
 	uint64_t seen_ns;
 };
 

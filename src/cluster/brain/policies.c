@@ -44,6 +44,14 @@ static void tandem_bar(void *memory, uint32_t gpu, enum td_inventory_bar bar)
 	td_tandem_cluster_bar(memory, gpu, bar);
 }
 
+static void tandem_pools(void *memory, uint32_t node, uint32_t pools)
+{
+	struct td_tandem_cluster *c = memory;
+
+	td_inventory_set_pools(&c->gpus, node, pools);
+	c->freed++; /* jobs that found no place may find one */
+}
+
 static int tandem_init(void *memory, const struct td_brain_shape *s)
 {
 	uint32_t gpus = s->nodes_max * s->node_gpus_max, node_gpus[NODES_MAX];
@@ -70,7 +78,8 @@ static struct td_tandem_request tandem_request(const struct td_brain_ask *ask)
 		.kind = ask->kind,
 		.guaranteed = ask->guaranteed,
 		.same_node = ask->same_node,
-		.bytes = ask->bytes};
+		.bytes = ask->bytes,
+		.pool = ask->pool};
 }
 
 static int tandem_submit(
@@ -170,6 +179,7 @@ const struct td_brain_policy td_brain_tandem = {
 	.requeue = tandem_requeue,
 	.gpu = tandem_gpu,
 	.bar = tandem_bar,
+	.pools = tandem_pools,
 	.load = tandem_load,
 	.demand = tandem_demand,
 	.speed = tandem_speed,
@@ -201,6 +211,13 @@ static void antman_bar(void *memory, uint32_t gpu, enum td_inventory_bar bar)
 	td_inventory_bar(&c->gpus, gpu, bar);
 }
 
+static void antman_pools(void *memory, uint32_t node, uint32_t pools)
+{
+	struct td_antman_cluster *c = memory;
+
+	td_inventory_set_pools(&c->gpus, node, pools);
+}
+
 static int antman_init(void *memory, const struct td_brain_shape *s)
 {
 	uint32_t gpus = s->nodes_max * s->node_gpus_max, node_gpus[NODES_MAX];
@@ -222,7 +239,8 @@ static struct td_antman_request antman_request(const struct td_brain_ask *ask)
 		.kind = !ask->guaranteed ? TD_JOB_OPPORTUNISTIC
 			: ask->automatic ? TD_JOB_AUTO
 					 : TD_JOB_GUARANTEED,
-		.same_node = ask->same_node};
+		.same_node = ask->same_node,
+		.pool = ask->pool};
 }
 
 static int antman_submit(
@@ -255,7 +273,8 @@ static void antman_requeue(void *memory, uint32_t job, uint64_t now_ns)
 	const struct td_antman_request request = {.tenant = before.tenant,
 		.gpus = before.gpus,
 		.kind = before.kind,
-		.same_node = before.same_node};
+		.same_node = before.same_node,
+		.pool = before.pool};
 
 	td_antman_finish(memory, job, now_ns);
 	(void)td_antman_submit(memory, job, &request, now_ns);
@@ -338,6 +357,7 @@ const struct td_brain_policy td_brain_antman = {
 	.requeue = antman_requeue,
 	.gpu = antman_gpu,
 	.bar = antman_bar,
+	.pools = antman_pools,
 	.load = antman_load,
 	.demand = antman_demand,
 	.speed = antman_speed,

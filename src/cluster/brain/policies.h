@@ -28,6 +28,7 @@ struct td_brain_ask {
 	bool automatic; /* guaranteed, and may begin as a guest while it waits */
 	bool same_node;
 	uint64_t bytes; /* memory needed on each GPU; 0: unknown */
+	uint32_t pool;  /* the nodes where it may run; TD_ANYWHERE: all */
 };
 
 enum td_brain_verb {
@@ -59,6 +60,7 @@ struct td_brain_policy {
 	int (*gpu)(void *memory, uint32_t gpu, bool up);
 	/* Bars jobs from a GPU that is up; those that are there stay. */
 	void (*bar)(void *memory, uint32_t gpu, enum td_inventory_bar bar);
+	void (*pools)(void *memory, uint32_t node, uint32_t pools);
 	void (*load)(void *memory, uint32_t gpu, uint32_t load_ppm);
 	void (*demand)(void *memory, uint32_t kind, double demand);
 	void (*speed)(void *memory, uint32_t kind, uint32_t other, bool held, double speed);

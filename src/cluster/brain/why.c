@@ -14,12 +14,13 @@ const char *td_brain_sentence(enum td_brain_why why)
 	return sentences[why];
 }
 
-static uint32_t largest_node(const struct td_brain *b)
+static uint32_t largest_node(const struct td_brain *b, uint32_t pool)
 {
 	uint32_t most = 0;
 
 	for (uint32_t n = 0; n < b->nodes.max; n++)
-		if (*b->nodes.name[n] && !b->node[n].closed && b->node[n].gpus > most)
+		if (*b->nodes.name[n] && !b->node[n].closed && b->node[n].gpus > most &&
+			(pool == TD_ANYWHERE || !(b->node[n].not_in >> pool & 1)))
 			most = b->node[n].gpus;
 	return most;
 }
@@ -38,7 +39,9 @@ enum td_brain_why td_brain_why(const struct td_brain *b, uint32_t at)
 		return TD_WHY_OVER_QUOTA;
 	if (request->gpus > b->up)
 		return TD_WHY_TOO_LARGE;
-	if (request->same_node && request->gpus > largest_node(b))
+	if (!largest_node(b, request->pool))
+		return TD_WHY_NO_NODE;
+	if (request->same_node && request->gpus > largest_node(b, request->pool))
 		return TD_WHY_NODE_TOO_SMALL;
 	if (request->guaranteed && request->gpus > b->policy->quota_left(b->state, job->tenant))
 		return TD_WHY_QUOTA;

@@ -162,7 +162,8 @@ static uint32_t find_for(
 {
 	if (tenant->reserving == id)
 		unreserve(c, tenant);
-	return td_inventory_find_free(&c->gpus, id, count, c->jobs[id].same_node, c->found);
+	return td_inventory_find_free_in(
+		&c->gpus, id, count, c->jobs[id].same_node, c->jobs[id].pool, c->found);
 }
 
 static bool came_before(const struct td_antman_cluster *c, uint32_t a, uint32_t b)
@@ -278,8 +279,8 @@ static bool start_opportunistically(struct td_antman_cluster *c, uint32_t id)
 {
 	struct td_antman_job *job = &c->jobs[id];
 
-	if (td_inventory_find_least_loaded(
-		    &c->gpus, job->gpus, c->params.load_limit_ppm, c->found) < job->gpus)
+	if (td_inventory_find_least_loaded_in(
+		    &c->gpus, job->gpus, c->params.load_limit_ppm, job->pool, c->found) < job->gpus)
 		return false;
 	settle_guest(c, id);
 	return true;
@@ -321,6 +322,8 @@ static bool try_guaranteed(struct td_antman_cluster *c, struct td_antman_tenant 
 		*ret_done = true;
 		return false;
 	}
+	if (job->pool != TD_ANYWHERE)
+		return false; /* those behind it may find GPUs elsewhere */
 	reserve(c, tenant, id, found);
 	return true;
 }
@@ -457,6 +460,7 @@ int td_antman_submit(struct td_antman_cluster *c, uint32_t id,
 		.tenant = request->tenant,
 		.gpus = request->gpus,
 		.same_node = request->same_node,
+		.pool = request->pool < TD_POOLS ? request->pool : TD_ANYWHERE,
 		.submit_ns = now_ns,
 		.place = NONE,
 	};

@@ -71,6 +71,7 @@ struct td_antman_job {
 	enum td_job_state state;
 	uint32_t tenant, gpus;
 	bool same_node;
+	uint32_t pool;
 	uint64_t submit_ns;
 	uint32_t next, previous; /* neighbours in its tenant's queue */
 	uint64_t order;          /* position in the queue: later jobs have larger numbers */
@@ -150,6 +151,7 @@ struct td_antman_request {
 	uint32_t tenant, gpus;
 	enum td_job_kind kind;
 	bool same_node;
+	uint32_t pool; /* the nodes where it may run; see inventory.h */
 };
 
 /*

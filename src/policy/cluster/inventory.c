@@ -18,7 +18,7 @@ static uint32_t leaves_for(uint32_t gpus)
 
 /* Numbers of 32-bit words per GPU and per node in the caller's memory. The tree follows them. */
 #define GPU_WORDS  (7 + TD_GUESTS)
-#define NODE_WORDS 4
+#define NODE_WORDS 5
 
 size_t td_inventory_bytes(uint32_t nodes, uint32_t gpus)
 {
@@ -137,7 +137,7 @@ static void carve(struct td_inventory *v, void *memory)
 	uint32_t *words = (uint32_t *)((uint64_t *)memory + (size_t)2 * v->leaves);
 	uint32_t **per_gpu[] = {&v->node, &v->holder, &v->reserved, &v->load_ppm, &v->unseen,
 		&v->guest_count, &v->barred};
-	uint32_t **per_node[] = {&v->free_count, &v->next, &v->previous};
+	uint32_t **per_node[] = {&v->free_count, &v->next, &v->previous, &v->pools};
 
 	v->tree = memory;
 	for (size_t i = 0; i < sizeof(per_gpu) / sizeof(per_gpu[0]); i++) {
@@ -177,6 +177,7 @@ int td_inventory_init(struct td_inventory *v, void *memory, const uint32_t *node
 	memset(v->unseen, 0, v->gpu_count * sizeof(uint32_t));
 	memset(v->guest_count, 0, v->gpu_count * sizeof(uint32_t));
 	memset(v->barred, 0, v->gpu_count * sizeof(uint32_t));
+	memset(v->pools, 0xff, v->node_count * sizeof(uint32_t));
 	memset(v->tree, 0xff, (size_t)2 * v->leaves * sizeof(uint64_t));
 	for (uint32_t n = 0; n < nodes; n++) {
 		v->first_gpu[n] = gpu;
@@ -322,17 +323,45 @@ static uint32_t take_from_node(const struct td_inventory *v, uint32_t node, uint
 	return found + take_some(v, node, job, true, count - found, ret_gpus + found);
 }
 
+void td_inventory_set_pools(struct td_inventory *v, uint32_t node, uint32_t pools)
+{
+	v->pools[node] = pools;
+	v->changes++;
+}
+
+static bool node_is_in(const struct td_inventory *v, uint32_t node, uint32_t pool)
+{
+	return pool == TD_ANYWHERE || (v->pools[node] >> pool & 1);
+}
+
+bool td_inventory_is_in(const struct td_inventory *v, uint32_t gpu, uint32_t pool)
+{
+	return node_is_in(v, v->node[gpu], pool);
+}
+
+/* Returns the first node of the pool with k free GPUs, or NONE. */
+static uint32_t first_in(const struct td_inventory *v, uint32_t k, uint32_t pool)
+{
+	uint32_t n = v->bucket[k];
+
+	while (n != NONE && !node_is_in(v, n, pool))
+		n = v->next[n];
+	return n;
+}
+
 /*
  * Returns the node with the fewest free GPUs that suffice; if none has enough, the one with most.
  */
-static uint32_t best_fit(const struct td_inventory *v, uint32_t count)
+static uint32_t best_fit(const struct td_inventory *v, uint32_t count, uint32_t pool)
 {
+	uint32_t node;
+
 	for (uint32_t k = count; k <= TD_NODE_GPUS_MAX; k++)
-		if (v->bucket[k] != NONE)
-			return v->bucket[k];
+		if ((node = first_in(v, k, pool)) != NONE)
+			return node;
 	for (uint32_t k = count; k-- > 1;)
-		if (v->bucket[k] != NONE)
-			return v->bucket[k];
+		if ((node = first_in(v, k, pool)) != NONE)
+			return node;
 	return NONE;
 }
 
@@ -340,41 +369,82 @@ static uint32_t best_fit(const struct td_inventory *v, uint32_t count)
  * Takes nodes that are wholly free until there are `count` GPUs; the last node may have more GPUs
  * than are needed. Returns the number of GPUs.
  */
-static uint32_t take_whole_nodes(const struct td_inventory *v, uint32_t count, uint32_t *ret_gpus)
+static uint32_t take_whole_nodes(
+	const struct td_inventory *v, uint32_t count, uint32_t pool, uint32_t *ret_gpus)
 {
 	uint32_t found = 0;
 
 	for (uint32_t k = TD_NODE_GPUS_MAX; k && found < count; k--)
 		for (uint32_t n = v->bucket[k]; n != NONE && found < count; n = v->next[n])
-			if (v->first_gpu[n + 1] - v->first_gpu[n] == k || k >= count - found)
+			if (node_is_in(v, n, pool) &&
+				(v->first_gpu[n + 1] - v->first_gpu[n] == k || k >= count - found))
 				found += take_from_node(
 					v, n, TD_NO_JOB, count - found, ret_gpus + found);
 	return found;
 }
 
-static uint32_t take_anywhere(const struct td_inventory *v, uint32_t count, uint32_t *ret_gpus)
+static uint32_t take_anywhere(
+	const struct td_inventory *v, uint32_t count, uint32_t pool, uint32_t *ret_gpus)
 {
 	uint32_t found = 0;
 
 	for (int guests = v->idle ? 0 : 1; guests < 2; guests++)
 		for (uint32_t k = 1; k <= TD_NODE_GPUS_MAX; k++)
 			for (uint32_t n = v->bucket[k]; n != NONE && found < count; n = v->next[n])
-				found += take_some(
-					v, n, TD_NO_JOB, guests, count - found, ret_gpus + found);
+				if (node_is_in(v, n, pool))
+					found += take_some(v, n, TD_NO_JOB, guests, count - found,
+						ret_gpus + found);
 	return found;
+}
+
+uint32_t td_inventory_find_free_in(const struct td_inventory *v, uint32_t job, uint32_t count,
+	bool same_node, uint32_t pool, uint32_t *ret_gpus)
+{
+	uint32_t node;
+
+	if (!same_node)
+		return take_anywhere(v, count, pool, ret_gpus);
+	if (count > v->node_gpus_max)
+		return take_whole_nodes(v, count, pool, ret_gpus);
+	node = best_fit(v, count, pool);
+	return node == NONE ? 0 : take_from_node(v, node, job, count, ret_gpus);
 }
 
 uint32_t td_inventory_find_free(const struct td_inventory *v, uint32_t job, uint32_t count,
 	bool same_node, uint32_t *ret_gpus)
 {
-	uint32_t node;
+	return td_inventory_find_free_in(v, job, count, same_node, TD_ANYWHERE, ret_gpus);
+}
 
-	if (!same_node)
-		return take_anywhere(v, count, ret_gpus);
-	if (count > v->node_gpus_max)
-		return take_whole_nodes(v, count, ret_gpus);
-	node = best_fit(v, count);
-	return node == NONE ? 0 : take_from_node(v, node, job, count, ret_gpus);
+/* Returns the least loaded GPU of the pool that is behind `last` (NONE: the first one), or NONE. */
+static uint32_t next_loaded(
+	const struct td_inventory *v, uint32_t last, uint64_t limit, uint32_t pool)
+{
+	uint64_t least = limit, from = last == NONE ? 0 : v->tree[v->leaves + last];
+	uint32_t best = NONE;
+
+	for (uint32_t g = 0; g < v->gpu_count; g++) {
+		uint64_t key = v->tree[v->leaves + g];
+
+		if (key < least && (last == NONE || key > from || (key == from && g > last)) &&
+			td_inventory_is_in(v, g, pool)) {
+			least = key;
+			best = g;
+		}
+	}
+	return best;
+}
+
+uint32_t td_inventory_find_least_loaded_in(struct td_inventory *v, uint32_t count,
+	uint32_t limit_ppm, uint32_t pool, uint32_t *ret_gpus)
+{
+	uint32_t found = 0, last = NONE;
+
+	if (pool == TD_ANYWHERE)
+		return td_inventory_find_least_loaded(v, count, limit_ppm, ret_gpus);
+	while (found < count && (last = next_loaded(v, last, limit_of(limit_ppm), pool)) != NONE)
+		ret_gpus[found++] = last;
+	return found;
 }
 
 uint32_t td_inventory_find_least_loaded(

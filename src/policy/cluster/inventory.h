@@ -35,6 +35,13 @@
 #define TD_GUESTS          4u
 #define TD_NODE_GPUS_MAX   16u
 
+/*
+ * A job may be bound to the nodes of a pool, from 1 to TD_POOLS - 1, such as a partition of a batch
+ * system. TD_ANYWHERE is all nodes.
+ */
+#define TD_ANYWHERE 0u
+#define TD_POOLS    32u
+
 /* Jobs that may not come to a GPU. Those that are there stay. */
 enum td_inventory_bar { TD_BAR_NOTHING, TD_BAR_GUESTS, TD_BAR_ALL };
 
@@ -55,6 +62,7 @@ struct td_inventory {
 	/* These arrays have one entry per node. */
 	uint32_t *first_gpu; /* node_count + 1 entries */
 	uint32_t *free_count, *next, *previous;
+	uint32_t *pools;                       /* bit k: the node is in pool k */
 	uint32_t bucket[TD_NODE_GPUS_MAX + 1]; /* entry k: the first node with k free GPUs */
 	/* The tournament tree of the loads. */
 	uint64_t *tree;
@@ -108,6 +116,19 @@ void td_inventory_promote(struct td_inventory *inventory, uint32_t gpu, uint32_t
  */
 uint32_t td_inventory_find_free(const struct td_inventory *inventory, uint32_t job, uint32_t count,
 	bool same_node, uint32_t *ret_gpus);
+
+/* Sets the pools of a node, as bits. At first a node is in all. */
+void td_inventory_set_pools(struct td_inventory *inventory, uint32_t node, uint32_t pools);
+bool td_inventory_is_in(const struct td_inventory *inventory, uint32_t gpu, uint32_t pool);
+
+/*
+ * The same as the two functions around this, among the GPUs of a pool. The second one looks at all
+ * GPUs unless the pool is TD_ANYWHERE.
+ */
+uint32_t td_inventory_find_free_in(const struct td_inventory *inventory, uint32_t job,
+	uint32_t count, bool same_node, uint32_t pool, uint32_t *ret_gpus);
+uint32_t td_inventory_find_least_loaded_in(struct td_inventory *inventory, uint32_t count,
+	uint32_t limit_ppm, uint32_t pool, uint32_t *ret_gpus);
 
 /*
  * Finds up to `count` GPUs with a load below the limit, least loaded first. Returns their number.

@@ -106,6 +106,7 @@ struct td_tandem_cluster_params td_tandem_cluster_params_of(uint64_t move_ns);
 struct td_tandem_job {
 	uint32_t kind, gpus, tenant, place, index; /* index: in `running`, for guests */
 	bool guest, same_node;
+	uint32_t pool;
 	/* looked_ns: when a better GPU was last looked for. */
 	uint64_t bytes, submit_ns, since_ns, looked_ns;
 	/* The last move. */
@@ -175,6 +176,7 @@ struct td_tandem_cluster {
 	} * choices; /* scratch, one entry per GPU */
 	struct {
 		uint32_t gpus[TD_TANDEM_CANDIDATES + TD_GANG_MAX], count, asked;
+		uint32_t pool;
 		uint64_t changes; /* td_inventory.changes when these were found */
 	} found;                  /* the least loaded GPUs, least first */
 	uint64_t freed,
@@ -219,6 +221,11 @@ struct td_tandem_request {
 	 */
 	bool same_node;
 	uint64_t bytes; /* memory needed on each GPU; 0: unknown */
+	/*
+	 * The nodes where it may run (inventory.h). A job that may not run anywhere holds nobody
+	 * up by its patience.
+	 */
+	uint32_t pool;
 };
 
 /* Queues a job. The errors are those of td_antman_submit(); -EINVAL also for an unknown kind. */

@@ -126,7 +126,8 @@ bool td_tandem_weigh(const struct td_tandem_cluster *c, uint32_t gpu, uint32_t i
 	double own, loss = 0;
 
 	if (here.count >= c->params.together || c->gpus.holder[gpu] == TD_CLUSTER_ABSENT ||
-		c->gpus.barred[gpu] != TD_BAR_NOTHING)
+		c->gpus.barred[gpu] != TD_BAR_NOTHING ||
+		!td_inventory_is_in(&c->gpus, gpu, job->pool))
 		return false;
 	if (c->gpu_bytes && here.bytes + job->bytes > c->gpu_bytes &&
 		(here.count || here.holder != NONE))
@@ -173,15 +174,16 @@ void td_tandem_note_load(struct td_tandem_cluster *c, uint32_t gpu)
  * Finds the least loaded GPUs, TD_TANDEM_CANDIDATES and `wanted` more, or as many as there are.
  * Searches again only after some load has changed.
  */
-static uint32_t find_candidates(struct td_tandem_cluster *c, uint32_t wanted)
+static uint32_t find_candidates(struct td_tandem_cluster *c, uint32_t wanted, uint32_t pool)
 {
 	struct td_inventory *v = &c->gpus;
 	uint32_t count = TD_TANDEM_CANDIDATES + wanted;
 
-	if (c->found.changes != v->changes || c->found.asked < count) {
+	if (c->found.changes != v->changes || c->found.asked < count || c->found.pool != pool) {
 		c->found.asked = wanted < GANG_USUAL ? TD_TANDEM_CANDIDATES + GANG_USUAL : count;
-		c->found.count =
-			td_inventory_find_least_loaded(v, c->found.asked, 10000000u, c->found.gpus);
+		c->found.pool = pool;
+		c->found.count = td_inventory_find_least_loaded_in(
+			v, c->found.asked, 10000000u, pool, c->found.gpus);
 		c->found.changes = v->changes;
 	}
 	return count < c->found.count ? count : c->found.count;
@@ -232,7 +234,7 @@ static uint32_t choose_node(struct td_tandem_cluster *c, const struct wish *wish
 	uint32_t nodes[NODES_TRIED], count = 0, best = NONE, candidates;
 	double best_sum = 0;
 
-	candidates = find_candidates(c, wanted);
+	candidates = find_candidates(c, wanted, c->jobs[wish->id].pool);
 	for (uint32_t i = 0; i < candidates && count < NODES_TRIED; i++) {
 		uint32_t node = v->node[c->found.gpus[i]], k = 0;
 
@@ -280,11 +282,12 @@ uint32_t td_tandem_choose(struct td_tandem_cluster *c, uint32_t id, bool idle_to
 	if (idle_too && v->idle >= wanted + FEW) {
 		uint32_t few[TD_GANG_MAX + FEW];
 
-		count = td_inventory_find_least_loaded(v, wanted + FEW, 10000000u, few);
+		count = td_inventory_find_least_loaded_in(
+			v, wanted + FEW, 10000000u, c->jobs[id].pool, few);
 		if (choose_among(c, &wish, few, count) == wanted)
 			return wanted;
 	}
-	count = find_candidates(c, wanted);
+	count = find_candidates(c, wanted, c->jobs[id].pool);
 	return choose_among(c, &wish, c->found.gpus, count);
 }
 

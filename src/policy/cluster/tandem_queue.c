@@ -96,7 +96,8 @@ static void try_holding(
 	uint32_t holder = c->gpus.holder[gpu];
 
 	if (is_marked(c, gpu) || (holder != TD_NO_JOB && holder != victim) ||
-		c->gpus.barred[gpu] == TD_BAR_ALL)
+		c->gpus.barred[gpu] == TD_BAR_ALL ||
+		!td_inventory_is_in(&c->gpus, gpu, c->jobs[s->id].pool))
 		return;
 	if (s->victim_count + TD_GUESTS + 1 > TD_GANG_MAX * TD_GUESTS || !clear_guests(c, s, gpu))
 		return;
@@ -219,9 +220,9 @@ static enum result start_holder(
 		!(round && free_quota(c, id, round, now_ns)))
 		return NO_QUOTA;
 	s = search_for(c, id, round, now_ns);
-	count = c->unheld
-			? td_inventory_find_free(&c->gpus, id, job->gpus, job->same_node, free_gpus)
-			: 0;
+	count = c->unheld ? td_inventory_find_free_in(
+				    &c->gpus, id, job->gpus, job->same_node, job->pool, free_gpus)
+			  : 0;
 	for (uint32_t k = 0; k < count; k++)
 		try_holding(c, &s, free_gpus[k], NONE);
 	if (s.found < s.wanted && !job->same_node)
@@ -306,6 +307,8 @@ static void note_failure(
 	bool patient = now_ns - job->submit_ns < c->params.patience_ns;
 
 	f->count++;
+	if (job->pool != TD_ANYWHERE)
+		return; /* others may find GPUs elsewhere */
 	f->guests_get_no_idle |= !patient;
 	if (!job->guest) {
 		f->holders_get_none |= !patient;

@@ -484,6 +484,57 @@ TEST(a_gpu_that_cannot_serve_gets_no_jobs)
 	expect(0, TD_ORDER_PLACE, "1", 1);
 }
 
+/* Two nodes, of which the second one is in pool 1 and the first one is not. */
+static void stay_in_the_pool(const struct td_brain_policy *policy)
+{
+	struct td_brain_node first = {.name = "node1", .gpus = 1, .not_in = 1u << 1};
+	struct td_brain_request request = request_of("1", 1, true);
+
+	begin_with(policy, 4);
+	CHECK_EQ(td_brain_node_seen(brain, &first, 0), 0);
+	join("node2", 1, 0);
+	td_brain_lead(brain, 7);
+	request.pool = 1;
+	CHECK_EQ(td_brain_submit(brain, &request, S), 0);
+	step(S);
+	expect(0, TD_ORDER_PLACE, "1", 1);
+	CHECK_EQ(places_of("1"), 1);
+	CHECK_STR(places[0].node, "node2");
+	strcpy(request.id, "2");
+	CHECK_EQ(td_brain_submit(brain, &request, 2 * S), 0);
+	step(2 * S);
+	CHECK_EQ(count, 0);
+	CHECK_EQ(td_brain_why(brain, td_brain_find(brain, "2")), TD_WHY_PLACE);
+	/* One that may run anywhere goes by, and a pool without nodes says so. */
+	submit("3", 1, true, 3 * S);
+	request.pool = 2;
+	strcpy(request.id, "4");
+	CHECK_EQ(td_brain_submit(brain, &request, 3 * S), 0);
+	step(3 * S);
+	expect(0, TD_ORDER_PLACE, "3", 1);
+	CHECK_EQ(places_of("3"), 1);
+	CHECK_STR(places[0].node, "node1");
+	first.not_in = 3u << 1;
+	CHECK_EQ(td_brain_node_seen(brain, &first, 4 * S), 0);
+	strcpy(first.name, "node2");
+	first.not_in = 1u << 2;
+	CHECK_EQ(td_brain_node_seen(brain, &first, 4 * S), 0);
+	CHECK_EQ(td_brain_why(brain, td_brain_find(brain, "4")), TD_WHY_NO_NODE);
+	/* The first node comes into the pool and is free. */
+	strcpy(first.name, "node1");
+	first.not_in = 1u << 2;
+	CHECK_EQ(td_brain_node_seen(brain, &first, 5 * S), 0);
+	td_brain_ended(brain, "3", 5 * S);
+	step(5 * S);
+	expect(0, TD_ORDER_PLACE, "2", 1);
+}
+
+TEST(a_job_runs_only_on_the_nodes_of_its_pool)
+{
+	stay_in_the_pool(&td_brain_tandem);
+	stay_in_the_pool(&td_brain_antman);
+}
+
 TEST(bad_events_are_refused)
 {
 	struct td_brain_request request = request_of("1", 0, true);
