@@ -99,7 +99,7 @@ static struct td_antman_request any_job(enum td_job_kind kind)
 {
 	static const uint32_t sizes[] = {1, 1, 1, 1, 1, 1, 1, 1, 2, 4, 8, 16};
 
-	return (struct td_antman_request){0, sizes[below(12)], kind, true};
+	return (struct td_antman_request){0, sizes[below(12)], kind, true, TD_ANYWHERE};
 }
 
 static void bench_placement(uint32_t gpus)

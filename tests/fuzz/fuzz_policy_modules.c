@@ -64,7 +64,8 @@ static void drive_cluster(const uint8_t *data, size_t size)
 		&cluster, memory, bytes, &td_antman_default, nodes, 4, quotas, 3, JOBS));
 	for (size_t i = 0; i + 2 < size && i < 3000; i += 3) {
 		struct td_antman_request request = {data[i + 2] & 3, data[i + 2] >> 4,
-			(enum td_job_kind)((data[i] >> 4) % TD_JOB_KIND_N), data[i + 2] & 4};
+			(enum td_job_kind)((data[i] >> 4) % TD_JOB_KIND_N), data[i + 2] & 4,
+			TD_ANYWHERE};
 		struct td_antman_action actions[8];
 
 		now += (uint64_t)data[i] * 1000000000u;

@@ -46,7 +46,7 @@ static void start(void)
 static void submit(
 	uint32_t job, uint32_t tenant, uint32_t gpus, enum td_job_kind kind, bool same_node)
 {
-	struct td_antman_request request = {tenant, gpus, kind, same_node};
+	struct td_antman_request request = {tenant, gpus, kind, same_node, TD_ANYWHERE};
 
 	CHECK_EQ(td_antman_submit(&cluster, job, &request, now), 0);
 }
@@ -358,10 +358,10 @@ TEST(gangs_of_tenants_whose_quotas_overlap_all_run)
 
 TEST(what_can_never_run_is_refused)
 {
-	const struct td_antman_request over = {1, 1, TD_JOB_GUARANTEED, false},
-				       huge = {0, 9, TD_JOB_AUTO, false},
-				       none = {0, 0, TD_JOB_AUTO, false},
-				       stranger = {7, 1, TD_JOB_AUTO, false};
+	const struct td_antman_request over = {1, 1, TD_JOB_GUARANTEED, false, TD_ANYWHERE},
+				       huge = {0, 9, TD_JOB_AUTO, false, TD_ANYWHERE},
+				       none = {0, 0, TD_JOB_AUTO, false, TD_ANYWHERE},
+				       stranger = {7, 1, TD_JOB_AUTO, false, TD_ANYWHERE};
 
 	start();
 	CHECK_EQ(td_antman_submit(&cluster, 0, &over, now), -EDQUOT);
