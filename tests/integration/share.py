@@ -16,8 +16,10 @@ BESIDE = f"{BUILD}/examples/beside"
 # A program that has this keeps its share; and the words of tandem for it.
 BLOCKED = {"managed": "unified memory", "graph": "it has graphs", "array": "arrays or textures",
            "variable": "variables on the GPU", "pool": "memory pools"}
-# The words for a change that was asked for at a moment that did not suit.
-FOR_NOW = ("did not end in time", "is moving", "did not return in time")
+# The words for a change that was asked for at a moment that did not suit, and for a share whose
+# nearest is the present one: a program has at most ten contexts of other shares.
+FOR_NOW = ("did not end in time", "is moving", "did not return in time",
+           "the nearest that it can have")
 
 
 class Changed(Program):
