@@ -57,7 +57,9 @@ static int write_answer(
 	r = add_json(text, "uid", uid);
 	td_text_add(text, ",\"allowed\":%s", allowed ? "true" : "false");
 	if (!allowed) {
-		td_text_add(text, ",\"status\":{\"code\":422,\"reason\":\"Invalid\",\"message\":");
+		/* kubectl prints no message of a status whose reason is Invalid. */
+		td_text_add(
+			text, ",\"status\":{\"code\":400,\"reason\":\"BadRequest\",\"message\":");
 		td_text_add_json(text, admission->err.msg);
 		td_text_add(text, "}");
 	}
