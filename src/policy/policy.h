@@ -319,6 +319,9 @@ struct td_gpu_verdict {
 	uint32_t duty_ppm;     /* share of the GPU's time for besteffort work */
 	uint64_t until_ns;     /* earliest end of `state`; 0: it depends on the figures */
 	uint32_t sm_share_ppm; /* SMs for besteffort work that starts now; 0: no bound */
+	/* The duty that the service's latency curves allow, and their error; 0: not known. */
+	uint32_t forecast_ppm;
+	uint64_t forecast_error_ns;
 };
 
 struct td_plan {

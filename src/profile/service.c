@@ -48,6 +48,7 @@ struct td_mudi_service td_service_profile_curves(const struct td_service_profile
 		.knee_latency = &models[TD_PROFILE_KNEE_LATENCY].predictor,
 		.batch_min = profile->batch_min,
 		.batch_max = profile->batch_max,
+		.error_s = profile->error[TD_PROFILE_KNEE_LATENCY],
 	};
 }
 

@@ -1,4 +1,4 @@
-"""Policy mudi on the node: a service's profile, its batch, the SM share of training beside it.
+"""Policies mudi and tandem with a service's profile: its batch, training beside it.
 
 TAP on stdout; arguments: the build, cases. The profile is made here, not measured.
 """
@@ -12,6 +12,7 @@ from mps_world import MpsWorld
 from world import BUILD, SOFTGPU, TANDEM, TRAIN, Skip, run_cases, until
 
 SERVE, LOAD = f"{BUILD}/examples/serve", f"{BUILD}/examples/load"
+LAYERS = "53,0,49,0,0,0,1,53,1,2,0"
 INPUTS = 12  # eleven kinds of layers and the batch
 
 
@@ -23,10 +24,11 @@ def constant(value):
                           value))
 
 
-def profile(gpu, latency_s=0.02):
+def profile(gpu, latency_s=0.02, error_s=0.0):
     """As src/profile/service.h lays it out: steep to a share of 40 %, flat beyond."""
     models = [constant(value) for value in (-0.1, -0.001, 0.4, latency_s)]
-    return (struct.pack("<Q64s3Q", 0x7464007072660001, gpu.encode(), 1, 64, 1) + bytes(4 * 8)
+    return (struct.pack("<Q64s3Q", 0x7464007072660001, gpu.encode(), 1, 64, 1)
+            + struct.pack("<4d", 0, 0, 0, error_s)
             + struct.pack("<4Q", *map(len, models)) + b"".join(models))
 
 
@@ -36,7 +38,7 @@ class MudiWorld(MpsWorld):
         self.profiles = f"{self.directory}/profiles"
         os.mkdir(self.profiles)
         name = json.loads(self.tandem("gpu", "--json").stdout)[0]["name"]
-        for file, data in (("api", profile(name)), ("bad", b"nonsense")):
+        for file, data in (("api", profile(name, error_s=0.003)), ("bad", b"nonsense")):
             with open(f"{self.profiles}/{file}.profile", "wb") as f:
                 f.write(data)
 
@@ -65,9 +67,9 @@ class MudiWorld(MpsWorld):
                 finally:
                     load.kill()
 
-    def training(self):
-        return self.program(["--name", "work"], TRAIN, "--size", "8m", "--gpu", "20ms", "--cpu",
-                            "5ms", "--steps", "100000")
+    def training(self, *options):
+        return self.program(["--name", "work", *options], TRAIN, "--size", "8m", "--gpu", "20ms",
+                            "--cpu", "5ms", "--steps", "100000")
 
     def row(self, name):
         return next((job for job in self.jobs() if job["name"] == name), {})
@@ -126,8 +128,30 @@ def beside_a_service_that_keeps_the_whole_gpu_training_is_paused():
             assert world.row("service")["state"] == "running", world.jobs()
 
 
+def tandem_uses_the_curves_and_explains_it():
+    with MudiWorld() as world:
+        world.begin()
+        explain = lambda name: world.tandem("explain", name).stdout
+        assert world.tandem("set", "policy=tandem").returncode == 0
+        with (world.service(CUDA_MPS_ACTIVE_THREAD_PERCENTAGE="60"),
+              world.training("--layers", LAYERS)):
+            until(lambda: world.row("work").get("state") == "running", "training runs")
+            until(lambda: world.row("service").get("p99_ns", 0), "its P99 is seen")
+            assert "latency curves" not in explain("work"), explain("work")
+        assert world.tandem("set", f"profiles={world.profiles}").returncode == 0
+        with (world.service(CUDA_MPS_ACTIVE_THREAD_PERCENTAGE="60"),
+              world.training("--layers", LAYERS)):
+            until(lambda: "latency curves" in explain("work"), "it uses the curves")
+            for name in ("work", "service"):
+                assert "allow besteffort work 100% of the time" in explain(name), explain(name)
+                assert "err by 3.0 ms beside neighbours" in explain(name), explain(name)
+            # The service needs a tenth of the SMs by its curves, and keeps what it began with.
+            assert world.row("work")["sm_share_ppm"] == 900000, world.row("work")
+
+
 if __name__ == "__main__":
     # One at a time: the model's times are kept only while nothing else needs the cores.
     run_cases([a_profile_lets_it_decide_and_the_batch_follows_the_objective,
                the_share_of_a_service_is_tuned_while_it_runs,
-               beside_a_service_that_keeps_the_whole_gpu_training_is_paused], at_once=1)
+               beside_a_service_that_keeps_the_whole_gpu_training_is_paused,
+               tandem_uses_the_curves_and_explains_it], at_once=1)

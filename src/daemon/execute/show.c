@@ -41,11 +41,12 @@ static const struct td_profile *profile_of(const struct td_node *node, struct td
 	const struct td_process *process = client->process;
 	const struct td_service_page *page = process->service_page;
 	const struct td_profile_entry *entry = process->service ? process->service->profile : NULL;
+	uint32_t asks = node->policy->needs | (node->profiles.good_count ? node->policy->uses : 0);
 	bool knows = false;
 
 	client->profile = (struct td_profile){0};
 	/* Other policies do not ask, and the page of a program is not in the cache. */
-	if (!(node->policy->needs & TD_HAS(PROFILES)))
+	if (!(asks & TD_HAS(PROFILES)))
 		return NULL;
 	for (uint32_t k = 0; page && k < TD_LAYER_KINDS; k++) {
 		client->profile.layers[k] =

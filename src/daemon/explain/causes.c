@@ -327,6 +327,22 @@ CONDITION(step_memory_of_driver)
 	return f->step_ns && f->step_peak_bytes && !f->client->by_allocator;
 }
 
+/* The service itself, and besteffort work beside it; a guaranteed job is held by its own steps. */
+static bool has_forecast(const struct td_facts *f)
+{
+	return f->forecast_ppm && f->process->job->settings.class != TD_CLASS_GUARANTEED;
+}
+
+CONDITION(forecast)
+{
+	return has_forecast(f) && f->forecast_error_ns;
+}
+
+CONDITION(forecast_unsure)
+{
+	return has_forecast(f) && !f->forecast_error_ns;
+}
+
 CONDITION(waits_for_memory)
 {
 	return f->client->needs;

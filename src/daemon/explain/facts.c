@@ -368,6 +368,8 @@ void td_facts_add_client(struct td_facts *facts, const struct td_client *client)
 
 	facts->client = client;
 	facts->gpu = td_gpu_number(facts->node, client->gpu);
+	facts->forecast_ppm = facts->node->verdicts[client->gpu].forecast_ppm;
+	facts->forecast_error_ns = facts->node->verdicts[client->gpu].forecast_error_ns;
 	facts->need_bytes = client->need_bytes;
 	facts->granted_bytes = client->device.told;
 	facts->immovable_bytes = gpu->stays_bytes - job->on[client->gpu].stays_bytes;

@@ -177,6 +177,26 @@ static uint32_t by_steps(struct td_guard *guard, const struct td_view *view, uin
 	return is_floor_all(here) && here->at_work ? here->floor_ppm : duty_ppm;
 }
 
+/*
+ * Returns the duty that holds P99. The curves' forecast is where the controller begins, and a low
+ * P99 raises that only slowly.
+ */
+static uint32_t by_strain(struct td_guard *guard, double strain, uint64_t now_ns)
+{
+	struct td_pid_params params = by_latency;
+
+	if (guard->forecast_ppm) {
+		params.bias_ppm = guard->forecast_ppm;
+		params.kp = strain > params.set_point ? params.kp : 0;
+	}
+	return td_pid_step(&guard->latency, &params, strain, now_ns);
+}
+
+static uint32_t at_least_floor(uint32_t ppm)
+{
+	return ppm > FLOOR_PPM ? ppm : FLOOR_PPM;
+}
+
 static uint32_t duty_ppm(struct td_guard *guard, const struct td_view *view, uint32_t gpu,
 	const struct present *here, uint32_t besteffort_jobs, uint64_t now_ns, struct td_plan *plan)
 {
@@ -185,7 +205,9 @@ static uint32_t duty_ppm(struct td_guard *guard, const struct td_view *view, uin
 		 other_ppm = TD_PPM;
 
 	if (here->online != UINT32_MAX && here->strain > 0)
-		other_ppm = td_pid_step(&guard->latency, &by_latency, here->strain, now_ns);
+		other_ppm = by_strain(guard, here->strain, now_ns);
+	else if (here->online != UINT32_MAX && guard->forecast_ppm)
+		other_ppm = at_least_floor(guard->forecast_ppm);
 	else if (here->online != UINT32_MAX && figures->known & TD_HAS(SM_ACTIVITY))
 		other_ppm = td_pid_step(
 			&guard->load, &by_load, figures->sm_activity_ppm / (double)TD_PPM, now_ns);

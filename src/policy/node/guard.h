@@ -8,10 +8,16 @@
  *
  *   a guaranteed job whose steps are seen:           td_duty_step        (duty.h)
  *   a guaranteed job without steps has work:         the floor
- *   an online job, its P99 and objective are known:  PID on P99 / objective, held at 0.8
+ *   an online job, its P99 and objective are known:  PID on P99 / objective, held at 0.8; with
+ *                                                    latency curves from their forecast on
+ *   an online job whose P99 is not known yet:        the forecast, if there are latency curves
  *   otherwise, the activity of the SMs is known:     PID on U_GPU        (load_factor.h, MuxFlow)
  *   none of these is known:                          no bound: the lock alone protects, and the
  *                                                    driver's slices
+ *
+ * With a forecast (forecast.h) the PID's bias is what the curves allow at the present rate, so that
+ * a grown rate takes effect before any P99 shows it. Then a P99 below 0.8 raises the duty by the
+ * integral alone: the proportional part would take back what the forecast has just lowered.
  *
  * A guaranteed job's steps are those of its slowest process on the GPU (slowest.h). Two guaranteed
  * jobs with steps have no single step time: besteffort work stays at the least of their floors, as
@@ -52,6 +58,8 @@ struct td_guard {
 	struct td_duty duty;
 	struct td_slowest slowest;
 	struct td_pid latency, load;
+	/* Set by the caller before each step: what the curves allow (forecast.h); 0: not known. */
+	uint32_t forecast_ppm;
 	bool at_work; /* a guaranteed job has work */
 	struct td_cycle cycle;
 	struct td_pauses pauses;

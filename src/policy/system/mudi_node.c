@@ -27,13 +27,12 @@
 
 #include "policy/cluster/colocate.h"
 #include "policy/node/profile.h"
+#include "policy/node/rate_peak.h"
 #include "policy/system/mudi.h"
 
 #define P99_WINDOW_NS 10000000000ull
 #define CALM_NS       60000000000ull
 #define CALM_MAX_NS   3600000000000ull
-/* A rate that has fallen counts as long as this, and up to twice as long. */
-#define RATE_HOLD_NS 5000000000ull
 /* Nothing is tuned anew before the rate has grown by half, so the batch must keep up with that. */
 #define GROWTH 1.5
 /* The curves are measured from a tenth of the SMs on, and say nothing of less. */
@@ -48,9 +47,7 @@ struct gpu {
 	 * beginning.
 	 */
 	uint64_t calm_ns, calm_since_ns;
-	/* The largest rates of the present period of RATE_HOLD_NS and of the one before. */
-	double rate_per_s, rate_before_per_s;
-	uint64_t rate_since_ns;
+	struct td_rate_peak peak;
 	bool skip;
 };
 
@@ -97,21 +94,12 @@ static uint32_t to_ppm(double share, bool is_fixed)
 	return percent < 100 ? (uint32_t)percent * (TD_PPM / 100) : TD_PPM;
 }
 
-/*
- * Returns the objective and the rate to tune for: the largest rate of the last seconds. A rate that
- * has grown counts at once. One that has fallen may grow again before another share is in force.
- */
+/* Returns the objective and the rate to tune for: the largest of the last seconds. */
 static struct td_slo slo_of(struct gpu *gpu, const struct td_client_view *service, uint64_t now_ns)
 {
 	struct td_slo slo = td_colocate_slo(service);
 
-	if (now_ns - gpu->rate_since_ns >= RATE_HOLD_NS) {
-		gpu->rate_before_per_s = gpu->rate_per_s;
-		gpu->rate_per_s = slo.rate_per_s;
-		gpu->rate_since_ns = now_ns;
-	}
-	gpu->rate_per_s = fmax(gpu->rate_per_s, slo.rate_per_s);
-	slo.rate_per_s = fmax(gpu->rate_per_s, gpu->rate_before_per_s);
+	slo.rate_per_s = td_rate_peak_of(&gpu->peak, slo.rate_per_s, now_ns);
 	slo.load_max /= GROWTH;
 	return slo;
 }

@@ -29,10 +29,14 @@
  * again): its last pause, or else a guess by its bytes. After that it rests (moves.h). The option
  * `moves` switches this off.
  *
+ * Where a service's latency curves are known, besteffort work beside it begins with what they allow
+ * at the present rate (forecast.h), of the time and of the SMs; its P99 corrects that.
+ *
  * It takes nvshare's turns and its use of all of the memory, AntMan's duty by step time, MuxFlow's
  * PID, and Mudi's latency objective as the figure to control, and DCUDA's balancing. DCUDA's
  * placement is in the daemon and in the cluster.
  */
+#include "policy/node/forecast.h"
 #include "policy/node/guard.h"
 #include "policy/node/lock.h"
 #include "policy/node/moves.h"
@@ -151,6 +155,7 @@ struct tandem {
 	double demand[TD_GPU_MAX]; /* of the GPU's jobs, before any move */
 	struct td_lock_plan lock;
 	struct td_guard guards[TD_GPU_MAX];
+	struct td_forecast forecasts[TD_GPU_MAX];
 	struct td_trials trials[TD_GPU_MAX];
 };
 
@@ -212,15 +217,25 @@ static void watch_steps(const struct td_view *view, uint32_t gpu, const struct t
 
 /*
  * Sets the SMs for a besteffort program that starts under MPS beside online ones: those that they
- * leave, so that the kernels run at the same time and slow nobody down. Beside a guaranteed job
- * there is no such bound, because besteffort work has all of the GPU in its pauses.
+ * leave, so that the kernels run at the same time and slow nobody down; by the latency curves, so
+ * that the objective holds. Beside a guaranteed job there is no such bound, because besteffort work
+ * has all of the GPU in its pauses.
  */
-static void offer_sms(const struct td_view *view, struct td_plan *plan)
+static void offer_sms(
+	const struct td_forecast *forecasts, const struct td_view *view, struct td_plan *plan)
 {
-	for (uint32_t gpu = 0; plan->verdicts && gpu < view->gpu_count; gpu++)
-		if (view->gpus[gpu].mps == TD_MPS_ON)
-			plan->verdicts[gpu].sm_share_ppm =
-				td_sms_left_ppm(view, gpu, TD_CLASS_ONLINE);
+	for (uint32_t gpu = 0; plan->verdicts && gpu < view->gpu_count; gpu++) {
+		struct td_gpu_verdict *verdict = &plan->verdicts[gpu];
+		const struct td_forecast *forecast = &forecasts[gpu];
+
+		if (view->gpus[gpu].mps != TD_MPS_ON)
+			continue;
+		verdict->sm_share_ppm = forecast->left_ppm
+						? forecast->left_ppm
+						: td_sms_left_ppm(view, gpu, TD_CLASS_ONLINE);
+		verdict->forecast_ppm = forecast->duty_ppm;
+		verdict->forecast_error_ns = forecast->error_ns;
+	}
 }
 
 /* Sets the demand for each GPU, of cores or of memory, whichever is more. */
@@ -331,7 +346,9 @@ static void tandem_policy_step(void *state, const struct td_policy_options *opti
 	uint32_t besteffort_jobs[TD_GPU_MAX];
 
 	td_plan_from_lock(&tandem->lock, &rules, options, view, now_ns, plan);
-	offer_sms(view, plan);
+	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++)
+		td_forecast_step(&tandem->forecasts[gpu], view, plan, gpu, now_ns);
+	offer_sms(tandem->forecasts, view, plan);
 	if (view->has & TD_HAS(PRIORITY))
 		set_priorities(view, plan);
 	if (options->enabled && !options->stays)
@@ -342,9 +359,11 @@ static void tandem_policy_step(void *state, const struct td_policy_options *opti
 		return;
 	td_view_count_besteffort(view, besteffort_jobs);
 	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++) {
-		struct td_guard_room room = td_guard_step(&tandem->guards[gpu], view, gpu,
-			besteffort_jobs[gpu], options->window_ns, now_ns, plan);
+		struct td_guard_room room;
 
+		tandem->guards[gpu].forecast_ppm = tandem->forecasts[gpu].duty_ppm;
+		room = td_guard_step(&tandem->guards[gpu], view, gpu, besteffort_jobs[gpu],
+			options->window_ns, now_ns, plan);
 		watch_steps(view, gpu, &room, plan);
 		td_plan_divide_duty(view, gpu, room.duty_ppm, plan);
 		td_trials_step(&tandem->trials[gpu], view, gpu, now_ns, plan);
@@ -359,6 +378,7 @@ static void forget_gpu(void *state, uint32_t gpu)
 	td_moves_forget_gpu(&tandem->moves, gpu);
 	tandem->guards[gpu] = (struct td_guard){0};
 	tandem->trials[gpu] = (struct td_trials){0};
+	tandem->forecasts[gpu] = (struct td_forecast){0};
 }
 
 const struct td_policy td_policy_tandem = {
@@ -366,7 +386,7 @@ const struct td_policy td_policy_tandem = {
 	.summary = "side by side while memory fits; turns as long as swapping costs little; the "
 		   "default",
 	.by_class = true,
-	.uses = TD_HAS(MIGRATION),
+	.uses = TD_HAS(MIGRATION) | TD_HAS(PROFILES),
 	.state_bytes = sizeof(struct tandem),
 	.step = tandem_policy_step,
 	.forget_gpu = forget_gpu,

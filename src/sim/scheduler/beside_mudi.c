@@ -108,7 +108,7 @@ static void sample(struct td_cluster *cluster, uint32_t kind, uint32_t company, 
 			.tree_count = 1};
 	}
 	sampled->view = (struct td_mudi_service){&sampled->predictors[0], &sampled->predictors[1],
-		&sampled->predictors[2], &sampled->predictors[3], 0, 0};
+		&sampled->predictors[2], &sampled->predictors[3], 0, 0, 0};
 	sampled->there = true;
 }
 

@@ -127,7 +127,7 @@ static int learn_service(const struct td_zoo *zoo, const struct td_contention *c
 	}
 	k->mudi[kind] = (struct td_mudi_service){&k->models[kind][0].predictor,
 		&k->models[kind][1].predictor, &k->models[kind][2].predictor,
-		&k->models[kind][3].predictor, 0, 0};
+		&k->models[kind][3].predictor, 0, 0, 0};
 	return r;
 }
 

@@ -22,6 +22,8 @@ struct td_mudi_service {
 	 * tries.
 	 */
 	uint32_t batch_min, batch_max;
+	/* Error of the knee's latency for neighbours left out (root mean square); 0: not known. */
+	double error_s;
 };
 
 /* Returns the service's latency curve at this batch, beside a task with these layers. */
