@@ -338,6 +338,29 @@ static void step_order(struct td_node *node, struct td_act *act, uint64_t now_ns
 
 /* -- the act as a whole -- */
 
+/* Returns why another share of the SMs would have no effect, or NULL: it would, for all we know. */
+static const char *why_no_share(
+	const struct td_node *node, const struct td_job *job, char *buf, size_t len)
+{
+	struct td_list *it, *at;
+
+	td_list_for_each (it, &job->members)
+		td_list_for_each (at, &td_container_of(it, struct td_process, of_job)->clients) {
+			uint32_t gpu = td_container_of(at, struct td_client, of_process)->gpu;
+			enum td_mps mps = node->gpu_views[gpu].mps;
+
+			if (mps == TD_MPS_ON || mps == TD_MPS_UNKNOWN)
+				continue;
+			snprintf(buf, len,
+				"a share of the SMs needs MPS, which %s on GPU %u: "
+				"tandem set mps=on",
+				mps == TD_MPS_FAILED ? "has failed" : "is off",
+				td_gpu_number(node, gpu));
+			return buf;
+		}
+	return NULL;
+}
+
 /* Returns why the act cannot begin, as a part of a sentence, or NULL if it can. */
 static const char *why_not(const struct td_node *node, const struct td_act *act,
 	const struct td_job *job, const struct td_supervisor *supervisor, char *buf, size_t len)
@@ -349,10 +372,12 @@ static const char *why_not(const struct td_node *node, const struct td_act *act,
 		return "only besteffort jobs are evicted by a policy";
 	if (needs[act->kind].can && (!supervisor || !(supervisor->can & needs[act->kind].can)))
 		return needs[act->kind].why;
+	if (act->kind == TD_ACTION_START_SHADOW)
+		return why_no_share(node, job, buf, len);
 	td_list_for_each (it, &job->members) {
 		const struct td_process *process = td_container_of(it, struct td_process, of_job);
 
-		if (act->kind == TD_ACTION_START_SHADOW || supervisor || can_end(node, process))
+		if (supervisor || can_end(node, process))
 			continue;
 		snprintf(buf, len, "tandemd runs as user %u and may not end process %d of user %u",
 			(unsigned)node->owner, (int)process->pid, (unsigned)process->who.uid);

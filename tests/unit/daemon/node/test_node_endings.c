@@ -264,6 +264,33 @@ TEST(a_shadow_is_the_supervisors_to_start)
 	CHECK(td_list_empty(&w.node.acts));
 }
 
+static struct td_act *order_share(void)
+{
+	struct td_act *acts[TD_ACTS_MAX];
+	uint32_t count;
+
+	CHECK_EQ(td_actions_order(&w.node, td_identity_local(1000), "a", TD_ACTION_START_SHADOW,
+			 "40%", w.now, acts, &count, NULL),
+		0);
+	return acts[0];
+}
+
+TEST(a_shadow_is_refused_where_a_share_has_no_effect)
+{
+	struct fake *a, *s;
+
+	begin_actions();
+	s = supervised("a", 1);
+	a = runs(0, "a");
+	w.node.gpu_views[0].mps = TD_MPS_OFF;
+	CHECK(order_share()->state == TD_ACTION_REFUSED && !s->orders);
+	CHECK(strstr(act_of(a, TD_ACTION_START_SHADOW)->reason, "MPS, which is off on GPU 0"));
+	w.node.gpu_views[0].mps = TD_MPS_FAILED;
+	CHECK(order_share()->state == TD_ACTION_REFUSED && !s->orders);
+	w.node.gpu_views[0].mps = TD_MPS_ON;
+	CHECK(order_share()->state == TD_ACTION_ASKED && s->orders == 1);
+}
+
 TEST(a_share_asked_for_by_hand_reaches_the_supervisor)
 {
 	struct td_act *acts[TD_ACTS_MAX];
