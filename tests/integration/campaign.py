@@ -4,6 +4,7 @@ TAP on stdout; arguments: the build, cases. The latencies are those of the softw
 """
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -45,6 +46,28 @@ class CampaignWorld(MpsWorld):
         return self.tandem("set", "policy").stdout.split()[1]
 
 
+def plots_of(world):
+    """Pictures of what was measured, or a sentence on why there is none."""
+    path = f"{world.directory}/api.svg"
+    for options, why in ((["--plot", "api.pdf", "api"], 'ends in .svg or .png'),
+                         (["--plot", path], "expected the NAME"),
+                         (["--plot", "/nowhere/api.svg", "api"], "/nowhere/api.svg: No such")):
+        refused = world.tandem("model", *options)
+        assert refused.returncode == 125 and why in refused.stderr, refused
+    absent = world.call(TANDEM, "model", "--plot", path, "api", PATH="/nowhere")
+    assert "gnuplot, which draws, is not installed" in absent.stderr, absent
+    assert not os.path.exists(path) and not os.path.exists(f"{path}.new")
+    if not shutil.which("gnuplot"):
+        return
+    drawn = world.tandem("model", "--plot", path, "api")
+    assert drawn.returncode == 0, drawn
+    with open(path) as f:
+        text = f.read()
+    # Three panels (alone, wide, narrow) of two batches each.
+    assert "</svg>" in text and text.count("beside layers") == 2 and ">alone<" in text, text[:400]
+    assert text.count(">batch 4</tspan>") == 3 and "18 points" in text, text[:400]
+
+
 def one_that_is_ended_goes_on_and_leaves_the_node_as_it_was():
     with CampaignWorld() as world:
         world.begin()
@@ -75,6 +98,7 @@ def one_that_is_ended_goes_on_and_leaves_the_node_as_it_was():
         shown = world.tandem("model", "--json", "--rate", "20", "--objective", "1s", "api")
         assert 0.1 <= json.loads(shown.stdout)["share"] <= 1, shown
         assert "only 2 programs beside" in world.tandem("model", "--unseen", "api").stderr
+        plots_of(world)
         # The daemon has it: nothing is missing for mudi any more.
         assert world.tandem("set", "policy=mudi").returncode == 0
 

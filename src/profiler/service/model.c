@@ -24,6 +24,7 @@
 #include "policy/algo/fit/slo_share.h"
 #include "profiler/profiler.h"
 #include "profiler/service/node.h"
+#include "profiler/service/plot.h"
 #include "profiler/service/points.h"
 
 #define RATE_MAX 1000000000u
@@ -31,7 +32,7 @@
 #define SHARE_MIN 0.1
 
 struct model {
-	const char *name;
+	const char *name, *plot;
 	char profiles[4096];
 	double layers[TD_MUDI_LAYERS];
 	uint64_t objective_ns, rate_per_s;
@@ -47,6 +48,7 @@ enum {
 	OPTION_JSON = 256,
 	OPTION_PROFILES,
 	OPTION_UNSEEN,
+	OPTION_PLOT,
 	OPTION_LAYERS,
 	OPTION_OBJECTIVE,
 	OPTION_RATE,
@@ -57,6 +59,7 @@ static const struct option options[] = {
 	{"json", no_argument, NULL, OPTION_JSON},
 	{"profiles", required_argument, NULL, OPTION_PROFILES},
 	{"unseen", no_argument, NULL, OPTION_UNSEEN},
+	{"plot", required_argument, NULL, OPTION_PLOT},
 	{"layers", required_argument, NULL, OPTION_LAYERS},
 	{"objective", required_argument, NULL, OPTION_OBJECTIVE},
 	{"rate", required_argument, NULL, OPTION_RATE},
@@ -66,11 +69,13 @@ static const struct option options[] = {
 
 static const char usage[] =
 	"usage: tandem model [--json] [--profiles DIR]\n"
-	"       tandem model [--json] [--profiles DIR] [--unseen]\n"
+	"       tandem model [--json] [--profiles DIR] [--unseen] [--plot FILE]\n"
 	"                    [--objective TIME --rate N [--layers COUNTS]] NAME\n"
 	"Shows what tandem profile service has learnt of services.\n"
 	"  --profiles DIR     (the daemon's option profiles)\n"
 	"  --unseen           leave each neighbour out once, and predict it\n"
+	"  --plot FILE        draw the measured points and the curves (.svg or .png; needs "
+	"gnuplot)\n"
 	"  --objective, --rate  the batch and the smallest share of the SMs that hold the "
 	"objective\n"
 	"                     at N requests a second, beside a neighbour with these --layers "
@@ -92,6 +97,7 @@ static int take_option(struct model *m, int option, struct td_err *err)
 	case OPTION_JSON: m->json = true; return 0;
 	case OPTION_PROFILES: snprintf(m->profiles, sizeof(m->profiles), "%s", optarg); return 0;
 	case OPTION_UNSEEN: m->unseen = true; return 0;
+	case OPTION_PLOT: m->plot = optarg; return td_plot_check(optarg, err);
 	case OPTION_LAYERS: return take_layers(m, optarg, err);
 	case OPTION_OBJECTIVE: return td_parse_duration(optarg, &m->objective_ns, err);
 	case OPTION_RATE: return td_parse_u64(optarg, 1, RATE_MAX, &m->rate_per_s, err);
@@ -104,7 +110,7 @@ static int check(struct model *m, int argc, char **argv, struct td_err *err)
 	if (argc > optind + 1)
 		return td_err_set(err, -EINVAL, "\"%.64s\" is one name too many", argv[optind + 1]);
 	m->name = optind < argc ? argv[optind] : NULL;
-	if (!m->name && (m->unseen || m->objective_ns || m->rate_per_s))
+	if (!m->name && (m->unseen || m->plot || m->objective_ns || m->rate_per_s))
 		return td_err_set(err, -EINVAL,
 			"expected the NAME of a service: tandem model lists "
 			"them");
@@ -229,19 +235,31 @@ static struct choice choose(const struct model *m, const struct td_service_profi
 	return best;
 }
 
-static int judge(const struct model *m, const char *gpu, struct td_campaign_judged *ret,
-	uint32_t *ret_points, struct td_err *err)
+/* Reads the measured points of the service; the caller frees ret->at. */
+static int read_points(
+	const struct model *m, const char *gpu, struct td_points *ret, struct td_err *err)
 {
-	struct td_points points = {0};
 	struct td_store *store;
 	int r = td_points_open(m->profiles, true, &store, err);
 
+	*ret = (struct td_points){0};
 	if (r)
 		return r;
-	r = td_points_read(store, m->name, gpu, &points, err);
+	r = td_points_read(store, m->name, gpu, ret, err);
 	td_store_close(store);
-	r = r ? r : td_campaign_judge(points.at, points.count, &td_learn_default, ret, err);
-	*ret_points = points.count;
+	return r;
+}
+
+static int use_points(const struct model *m, const struct td_service_profile *profile,
+	struct td_campaign_judged *ret, struct td_err *err)
+{
+	struct td_points points;
+	int r = read_points(m, profile->gpu, &points, err);
+
+	if (!r && m->unseen)
+		r = td_campaign_judge(points.at, points.count, &td_learn_default, ret, err);
+	if (!r && m->plot)
+		r = td_plot_draw(m->plot, m->name, profile, &points, err);
 	free(points.at);
 	return r;
 }
@@ -304,7 +322,6 @@ static int show_one(struct model *m, struct td_err *err)
 	struct td_service_profile profile;
 	struct td_campaign_judged judged;
 	struct choice choice = {0};
-	uint32_t points = 0;
 	char file[128];
 	int r;
 
@@ -315,8 +332,8 @@ static int show_one(struct model *m, struct td_err *err)
 	if (r)
 		return r;
 	(void)td_printable(profile.gpu); /* anybody may have written the file */
-	if (m->unseen)
-		r = judge(m, profile.gpu, &judged, &points, err);
+	if (m->unseen || m->plot)
+		r = use_points(m, &profile, &judged, err);
 	if (m->objective_ns)
 		choice = choose(m, &profile);
 	if (!r)
