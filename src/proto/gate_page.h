@@ -62,9 +62,9 @@ struct td_gate_page {
 	/* number of this program's moment, until a piece of work is measured */
 	_Atomic uint32_t alone;
 	/*
-	 * The expected end of a protected job's pause (policy/node/pauses.h), 0 outside of one. A
-	 * time in the past means that the pause may end at any moment. The duty does not charge
-	 * work that ends before then, nor work that fits window_ns.
+	 * The expected end of a protected job's pause (policy/node/beside/pauses.h), 0 outside of
+	 * one. A time in the past means that the pause may end at any moment. The duty does not
+	 * charge work that ends before then, nor work that fits window_ns.
 	 */
 	_Atomic uint64_t pause_until_ns;
 	/* number of programs that share the pause; 0: the pause is this program's */
@@ -76,7 +76,7 @@ struct td_gate_page {
 	_Atomic uint64_t long_ns, long_every_ns;
 	/*
 	 * Not 0: submit only work that was done before, because another program's new work is being
-	 * tried (policy/node/trials.h).
+	 * tried (policy/node/beside/trials.h).
 	 */
 	_Atomic uint32_t hold_new;
 	/*

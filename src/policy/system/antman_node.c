@@ -27,8 +27,8 @@
 #include "policy/node/plans.h"
 #include "policy/node/profile.h"
 #include "policy/node/share.h"
-#include "policy/node/slowest.h"
-#include "policy/node/trials.h"
+#include "policy/node/beside/slowest.h"
+#include "policy/node/beside/trials.h"
 #include "policy/system/antman.h"
 
 #define WINDOW_STEPS 3

@@ -27,7 +27,7 @@
 
 #include "policy/cluster/colocate.h"
 #include "policy/node/profile.h"
-#include "policy/node/rate_peak.h"
+#include "policy/algo/control/rate_peak.h"
 #include "policy/system/mudi.h"
 
 #define P99_WINDOW_NS 10000000000ull

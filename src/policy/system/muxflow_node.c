@@ -27,7 +27,7 @@
 #include "policy/node/plans.h"
 #include "policy/node/profile.h"
 #include "policy/node/share.h"
-#include "policy/node/sms.h"
+#include "policy/node/beside/sms.h"
 #include "policy/system/muxflow.h"
 
 #define PERIOD_NS 10000000ull   /* the paper says "milliseconds" (4.1) */

@@ -36,13 +36,13 @@
  * PID, and Mudi's latency objective as the figure to control, and DCUDA's balancing. DCUDA's
  * placement is in the daemon and in the cluster.
  */
-#include "policy/node/forecast.h"
-#include "policy/node/guard.h"
+#include "policy/node/beside/forecast.h"
+#include "policy/node/beside/guard.h"
 #include "policy/node/lock.h"
 #include "policy/node/moves.h"
 #include "policy/node/plans.h"
-#include "policy/node/sms.h"
-#include "policy/node/trials.h"
+#include "policy/node/beside/sms.h"
+#include "policy/node/beside/trials.h"
 
 /*
  * Before a hand-over has been measured, its cost is estimated: the demand is copied each way at

@@ -1,7 +1,7 @@
 /*
  * New work is work that the process has never done before. Its length is unknown, so one piece is
  * tried at a time over all threads. Of the programs that share a GPU beside a guaranteed job, one
- * program tries at a time (policy/node/trials.h); the meter page shows what each has to try
+ * program tries at a time (policy/node/beside/trials.h); the meter page shows what each has to try
  * (gate_page.h: fresh). All of this holds only while there is a duty.
  */
 #pragma once

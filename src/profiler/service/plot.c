@@ -1,4 +1,7 @@
-/* See plot.h. The script goes to gnuplot by its standard input; a name in it has no character that quotes. */
+/*
+ * See plot.h. The script goes to gnuplot by its standard input; a name in it has no character that
+ * quotes.
+ */
 #include "profiler/service/plot.h"
 
 #include <errno.h>

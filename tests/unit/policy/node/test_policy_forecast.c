@@ -1,7 +1,7 @@
 /* The forecast by a service's latency curves, and the policy tandem with it. */
 #include "unit/policy/service_curves.h"
 
-#include "policy/node/forecast.h"
+#include "policy/node/beside/forecast.h"
 
 /* Ten convolutions double the time of a batch: 20 ms more. */
 static const double sensitive[] = {0.002, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.001, 0.02};
@@ -182,6 +182,6 @@ TEST(tandem_begins_with_the_forecast_where_there_is_no_p99_yet)
 	service->rate_per_s = 1500;
 	step();
 	CHECK(is_about(duty_of(task), 437000));
-	/* Even alone it could not bear half as much again: training that comes now gets the floor. */
+	/* Even alone it cannot bear half as much again: training that comes gets the floor. */
 	CHECK_EQ(node.verdicts[0].sm_share_ppm, 100000);
 }

@@ -3,7 +3,7 @@
 
 #include "policy_random.h"
 
-#include "policy/node/pauses.h"
+#include "policy/node/beside/pauses.h"
 
 #define MS   1000000ull
 #define LATE 100000ull /* what is told of a pause is so old */

@@ -4,7 +4,7 @@
  */
 #include "test.h"
 
-#include "policy/node/slowest.h"
+#include "policy/node/beside/slowest.h"
 #include "policy/system/antman.h"
 #include "policy_random.h"
 

@@ -2,7 +2,7 @@
 #include "unit/policy/nodes_world.h"
 
 #include "policy/node/plans.h"
-#include "policy/node/sms.h"
+#include "policy/node/beside/sms.h"
 
 TEST(what_online_jobs_need_while_they_run_is_not_offered)
 {

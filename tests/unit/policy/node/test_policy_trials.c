@@ -1,4 +1,4 @@
-/* Work that was never seen before, one program at a time: policy/node/trials.h. */
+/* Work that was never seen before, one program at a time: policy/node/beside/trials.h. */
 #include "unit/policy/nodes_world.h"
 
 static struct td_client_view *a, *b, *d, *job;

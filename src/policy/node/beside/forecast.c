@@ -1,5 +1,5 @@
 /* Evaluates a service's latency curves at its present load; see forecast.h. */
-#include "policy/node/forecast.h"
+#include "policy/node/beside/forecast.h"
 
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #define LOAD_MAX  0.8
 #define SHARE_MIN 0.1 /* the curves are measured from a tenth of the SMs on */
 #define GROWTH    1.5
-/* What every duty has at least, so that "no room" differs from "not known". */
+/* The least of every duty, so that "no room" differs from "not known". */
 #define DUTY_MIN_PPM 1u
 
 /* Returns the only service of the GPU that answers requests, or NULL. */

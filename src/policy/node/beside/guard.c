@@ -1,5 +1,5 @@
 /* Takes the least share that any of the controllers allows; see guard.h. */
-#include "policy/node/guard.h"
+#include "policy/node/beside/guard.h"
 
 #include "base/bounds.h"
 #include "policy/node/profile.h"

@@ -1,5 +1,5 @@
 /* Finds the SMs that protected jobs leave; see sms.h. */
-#include "policy/node/sms.h"
+#include "policy/node/beside/sms.h"
 
 #include "policy/algo/fit/slo_share.h"
 #include "policy/node/moves.h"

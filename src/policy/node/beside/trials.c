@@ -1,5 +1,5 @@
 /* Lets one group at a time try new work; see trials.h. */
-#include "policy/node/trials.h"
+#include "policy/node/beside/trials.h"
 
 /* A group with much new work may try it for this long while others wait. */
 #define TURN_NS 100000000ull

@@ -1,5 +1,5 @@
 /* Predicts the end of a pause; see pauses.h. */
-#include "policy/node/pauses.h"
+#include "policy/node/beside/pauses.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Finds the lead of a job; see slowest.h. */
-#include "policy/node/slowest.h"
+#include "policy/node/beside/slowest.h"
 
 /* A mean covers about MEAN_STEPS steps and is compared once it has ENOUGH of them. */
 #define MEAN_STEPS 16

@@ -49,8 +49,8 @@
 #include "policy/algo/control/cycle.h"
 #include "policy/algo/control/duty.h"
 #include "policy/algo/control/pid.h"
-#include "policy/node/pauses.h"
-#include "policy/node/slowest.h"
+#include "policy/node/beside/pauses.h"
+#include "policy/node/beside/slowest.h"
 #include "policy/policy.h"
 
 /* The state of one GPU. A zeroed struct has seen nothing. */

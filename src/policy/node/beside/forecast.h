@@ -1,6 +1,5 @@
 /*
- * What a service's learnt latency curves let besteffort work beside it have, before any P99 shows
- * it.
+ * A forecast, by a service's learnt latency curves, of what besteffort work beside it may have.
  *
  * Purpose. P99 tells of the last second, so a controller by it learns too late that the rate has
  * grown. Mudi's curves (algo/fit/mudi_curve.h) tell the time of a batch beforehand, alone and
@@ -24,7 +23,7 @@
 #pragma once
 
 #include "policy/algo/fit/mudi_curve.h"
-#include "policy/node/rate_peak.h"
+#include "policy/algo/control/rate_peak.h"
 #include "policy/policy.h"
 
 #define TD_FORECAST_PART 0.8
