@@ -90,7 +90,8 @@ class Node:
         return self.call(f"{BIN}/tandem", *arguments)
 
     def gpu(self):
-        return json.loads(self.tandem("gpu", "--json") or '[{"mps": ""}]')[0]
+        rows = json.loads(self.tandem("gpu", "--json") or "[]")
+        return rows[0] if rows else {"mps": ""}
 
     def jobs(self):
         return json.loads(self.tandem("ps", "--json") or "[]")
