@@ -139,14 +139,17 @@ def tandem_uses_the_curves_and_explains_it():
             until(lambda: world.row("service").get("p99_ns", 0), "its P99 is seen")
             assert "latency curves" not in explain("work"), explain("work")
         assert world.tandem("set", f"profiles={world.profiles}").returncode == 0
-        with (world.service(CUDA_MPS_ACTIVE_THREAD_PERCENTAGE="60"),
-              world.training("--layers", LAYERS)):
-            until(lambda: "latency curves" in explain("work"), "it uses the curves")
-            for name in ("work", "service"):
-                assert "allow besteffort work 100% of the time" in explain(name), explain(name)
-                assert "err by 3.0 ms beside neighbours" in explain(name), explain(name)
-            # The service needs a tenth of the SMs by its curves, and keeps what it began with.
-            assert world.row("work")["sm_share_ppm"] == 900000, world.row("work")
+        offered = lambda: json.loads(world.tandem("gpu", "--json").stdout)[0].get(
+            "besteffort_sm_share_ppm")
+        with world.service(CUDA_MPS_ACTIVE_THREAD_PERCENTAGE="60"):
+            # By its curves the service needs a tenth of the SMs at its rate.
+            until(lambda: offered() == 900000, "the rest is offered")
+            with world.training("--layers", LAYERS):
+                for name in ("work", "service"):
+                    until(lambda n=name: "latency curves" in explain(n), "it uses the curves")
+                    assert "allow besteffort work 100% of the time" in explain(name), explain(name)
+                    assert "err by 3.0 ms beside neighbours" in explain(name), explain(name)
+                assert world.row("work")["sm_share_ppm"] == 900000, world.row("work")
 
 
 if __name__ == "__main__":
