@@ -8,7 +8,7 @@
 #include "daemon/memory/quota.h"
 #include "daemon/model/job.h"
 #include "daemon/model/node.h"
-#include "policy/node/sms.h"
+#include "policy/node/beside/sms.h"
 #include "daemon/node/tenant.h"
 #include "proto/words.h"
 

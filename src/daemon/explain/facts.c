@@ -14,7 +14,7 @@
 #include "daemon/node/shares.h"
 #include "daemon/node/pairing.h"
 #include "daemon/node/stopped.h"
-#include "policy/node/sms.h"
+#include "policy/node/beside/sms.h"
 #include "proto/orders.h"
 #include "proto/unmovable.h"
 #include "proto/words.h"
