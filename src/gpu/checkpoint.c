@@ -119,6 +119,20 @@ static enum td_checkpoint_end load(void)
 	return cuda.init(0) ? TD_CHECKPOINT_NO_DRIVER : TD_CHECKPOINT_DONE;
 }
 
+static void say(enum td_checkpoint_step step)
+{
+	const char byte = (char)step;
+
+	(void)!write(TD_CHECKPOINT_FD, &byte, 1);
+}
+
+static pid_t parent;
+
+static bool is_orphan(void)
+{
+	return getppid() != parent;
+}
+
 static bool become(uid_t uid)
 {
 	if (geteuid() || !uid)
@@ -134,7 +148,7 @@ static enum td_checkpoint_end save(int pid, unsigned timeout_ms)
 
 	if (cuda.lock(pid, &lock))
 		return TD_CHECKPOINT_NO_LOCK;
-	if (!cuda.save(pid, zero))
+	if (!is_orphan() && !cuda.save(pid, zero))
 		return TD_CHECKPOINT_DONE;
 	memset(zero, 0, sizeof(zero));
 	(void)cuda.unlock(pid, zero);
@@ -164,13 +178,22 @@ static enum td_checkpoint_end back(int pid)
 	r = state == CHECKPOINTED ? cuda.restore(pid, &same) : 0;
 	if (r)
 		return r == OUT_OF_MEMORY ? TD_CHECKPOINT_NO_ROOM : TD_CHECKPOINT_NOT_BACK;
-	return unlock(pid);
+	r = unlock(pid);
+	return state == LOCKED && !r ? TD_CHECKPOINT_UNLOCKED : (enum td_checkpoint_end)r;
+}
+
+static enum td_checkpoint_end save_only(int pid, unsigned timeout_ms)
+{
+	enum td_checkpoint_end end = save(pid, timeout_ms);
+
+	return !end && is_orphan() ? back(pid) : end;
 }
 
 static enum td_checkpoint_end move(
 	int pid, unsigned timeout_ms, const struct pair *pairs, unsigned count)
 {
 	struct restore_arguments there = {.pairs = pairs, .count = count};
+	uint64_t zero[8] = {0};
 	enum td_checkpoint_end end, undone;
 	int version = 0, r;
 
@@ -179,9 +202,14 @@ static enum td_checkpoint_end move(
 	end = save(pid, timeout_ms);
 	if (end)
 		return end;
-	r = cuda.restore(pid, &there);
+	say(TD_CHECKPOINT_THERE);
+	r = is_orphan() ? -1 : cuda.restore(pid, &there);
+	/* The pairs exchange two GPUs, so the same ones lead back. */
+	if (!r && is_orphan() && !cuda.save(pid, zero))
+		r = cuda.restore(pid, &there);
 	if (!r)
 		return unlock(pid);
+	say(TD_CHECKPOINT_RETURNS);
 	undone = back(pid);
 	if (undone)
 		return undone;
@@ -211,11 +239,12 @@ enum td_checkpoint_end td_checkpoint_main(int argc, char **argv)
 		td_parse_u64(argv[3], 0, UINT32_MAX, &timeout_ms, NULL) ||
 		!read_pairs(argc - ARGUMENTS, argv + ARGUMENTS, pairs) || !become((uid_t)uid))
 		return TD_CHECKPOINT_NO_DRIVER;
+	parent = getppid();
 	end = load();
 	if (end)
 		return end;
 	switch ((enum td_checkpoint)what) {
-	case TD_CHECKPOINT_SAVE: return save((int)pid, (unsigned)timeout_ms);
+	case TD_CHECKPOINT_SAVE: return save_only((int)pid, (unsigned)timeout_ms);
 	case TD_CHECKPOINT_BACK: return back((int)pid);
 	case TD_CHECKPOINT_MOVE:
 		return move(

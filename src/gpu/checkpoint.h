@@ -44,10 +44,26 @@ enum td_checkpoint_end {
 	TD_CHECKPOINT_BUSY,      /* no exit status: too many helpers are at work */
 	/* The driver refused the other GPU at MOVE; the process runs where it was. */
 	TD_CHECKPOINT_NOT_MOVED,
+	TD_CHECKPOINT_UNLOCKED, /* BACK: it was only locked, its memory is on its GPUs */
 	TD_CHECKPOINT_END_N,
 };
 
 /*
+ * MOVE: the helper writes one byte here before it restores the process on the other GPUs, and one
+ * before it brings the process back instead. If it is ended, the last one tells which of both it
+ * had begun: cuCheckpointProcessGetState does not say on which GPU a process is.
+ */
+#define TD_CHECKPOINT_FD 3
+enum td_checkpoint_step {
+	TD_CHECKPOINT_BEFORE, /* nothing was written */
+	TD_CHECKPOINT_THERE,
+	TD_CHECKPOINT_RETURNS,
+};
+
+/*
+ * If the daemon ends meanwhile, nobody would hear of the result. A helper that can still do so
+ * leaves the process as it was.
+ *
  * The arguments of the helper, each of which is one string:
  * [0] the number of an enum td_checkpoint  [1] pid  [2] uid, the user that root becomes
  * [3] how long locking may take, in ms     [4...] MOVE: pairs of UUIDs, each as 32 hex digits

@@ -161,10 +161,14 @@ enum td_action_state {
  *   MOVE CANCEL                       it stays, and detaches from that GPU
  *   MOVE PUT                          the driver has moved it there, with all that it has
  *   MOVE LOOK    --> MOVABLE          even if nothing has changed
+ *   MOVE HOLD                         the driver is about to block the program's calls for a
+ *                                     checkpoint: the library makes none of its own from now on
+ *   MOVE SAVED                        the driver has taken its memory to the host
+ *   MOVE FREE                         the driver holds it no more
+ *           any  --> MOVED FAILED     it stays, and detaches from that GPU
  *
  * With a share of the SMs PREPARE is about the program's own GPU: its twins are there, in a context
  * that has this share, and its memory stays as it is.
- *           any  --> MOVED FAILED     it stays, and detaches from that GPU
  */
 enum td_move_stage {
 	TD_MOVE_PREPARE,
@@ -175,6 +179,9 @@ enum td_move_stage {
 	TD_MOVE_FAILED,
 	TD_MOVE_PUT,
 	TD_MOVE_LOOK,
+	TD_MOVE_HOLD,
+	TD_MOVE_SAVED,
+	TD_MOVE_FREE,
 	TD_MOVE_STAGE_N,
 };
 

@@ -97,15 +97,30 @@ def what_the_driver_refuses_changes_nothing():
         nothing_is_left(world)
 
 
-def a_daemon_that_was_restarted_asks_the_driver():
+def a_daemon_that_was_restarted_knows_of_it():
     with World() as world:
         program = Program(world, 1)
         done(world, program, "checkpoint")
         os.kill(world.daemon_pid(), signal.SIGKILL)
         until(lambda: world.call(TANDEM, "ps").returncode, "the daemon is gone")
         world.call(SOFTGPU, "run", "--", TANDEM, "run", "--", "true")  # starts another daemon
-        until(lambda: state(world, program), "it is known again")
+        until(lambda: state(world, program) == ["checkpointed"], "it is known again")
+        assert world.jobs()[0]["resident_bytes"] == 0, world.jobs()
         stands_still(program)
+        done(world, program, "restore")
+        program.goes_on()
+        program.end()
+        nothing_is_left(world)
+
+
+def a_checkpoint_counts_as_memory_of_the_host():
+    with World() as world:
+        program = Program(world, 1)
+        world.call(TANDEM, "set", "host.limit=1m")
+        refused(world, program, "checkpoint", "host.limit leaves room for")
+        program.goes_on()
+        world.call(TANDEM, "set", "host.limit=none")
+        done(world, program, "checkpoint")
         done(world, program, "restore")
         program.goes_on()
         program.end()
@@ -135,6 +150,6 @@ def whoever_starts_the_daemon_may_ignore_his_children():
 
 
 run_cases([a_program_leaves_its_gpu_and_comes_back, others_have_its_memory_until_it_comes_back,
-           what_the_driver_refuses_changes_nothing, a_daemon_that_was_restarted_asks_the_driver,
-           a_checkpointed_program_can_be_killed,
+           what_the_driver_refuses_changes_nothing, a_daemon_that_was_restarted_knows_of_it,
+           a_checkpoint_counts_as_memory_of_the_host, a_checkpointed_program_can_be_killed,
            whoever_starts_the_daemon_may_ignore_his_children])

@@ -40,7 +40,7 @@ FITTING = ("did not end in time", "is moving already", "it is on that GPU", "fou
            "it is moving to another GPU", "the helper was ended", "it is checkpointed already",
            "given up its context", "not ready to move in time", "no GPU of this node",
            "uses no GPU yet", "is no job", "try tandem restore", "no context could be made",
-           "two contexts", "it does not say that it has moved")
+           "did not return in time", "two contexts", "it does not say that it has moved")
 
 
 def text(words):
@@ -158,31 +158,27 @@ class Stress:
             if state == "done" and "by the driver" in reason:
                 self.counts["moved by the driver"] += 1
             if state not in ("done", "asked", "running"):
-                assert any(words in reason for words in FITTING), (str(order), reason)
+                fitting = [words for words in FITTING if words in reason]
+                assert fitting, (str(order), reason)
+                self.counts[f"refused: {fitting[0]}"] += 1
         if program.killed:
             program.process.communicate()
             return False
         self.find_state(program)
-        if not program.parked:
-            program.goes_on()
         return True
 
     def find_state(self, program):
-        """Whether it is off the GPU; asked for by restoring it where nobody knows."""
-        def settled():
-            rows = [job["state"] for job in self.world.jobs() if job["pid"] == program.pid()]
-            return rows and rows[0] not in ("locked", "moving") and rows or None
-        until(settled, f"{program.pid()} is where it is to be")
-        program.parked = settled() == ["checkpointed"]
-        if program.parked:
-            return
-        # A daemon that was killed does not know what the driver has of it.
+        """Whether it is off the GPU, as the daemon says; else it has to go on."""
         seen = program.turns()
-        end = time.monotonic() + 2
-        while program.turns() == seen and time.monotonic() < end:
-            time.sleep(0.01)
-        if program.turns() == seen:
-            self.world.call(TANDEM, "restore", str(program.pid()))
+
+        def is_parked():
+            return "checkpointed" in [job["state"] for job in self.world.jobs()
+                                      if job["pid"] == program.pid()]
+        # An order whose asker was killed may still be under way.
+        until(lambda: program.turns() > seen + 2 or program.process.poll() is not None
+              or is_parked(), f"{program.pid()} goes on, or is checkpointed")
+        program.lives()
+        program.parked = program.turns() <= seen + 2
 
     def end(self, program):
         if program.parked:

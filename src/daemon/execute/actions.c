@@ -492,6 +492,11 @@ void td_actions_evict(struct td_node *node, const struct td_process *process, ui
 	(void)ask(node, TD_ACTION_EVICT, process->job->group, process, false, now_ns);
 }
 
+void td_actions_restore(struct td_node *node, const struct td_process *process, uint64_t now_ns)
+{
+	(void)ask(node, TD_ACTION_RESTORE, process->id, process, true, now_ns);
+}
+
 void td_actions_restart_on(struct td_node *node, uint32_t gpu, uint64_t now_ns)
 {
 	struct td_list *it;

@@ -95,6 +95,9 @@ int td_actions_order(struct td_node *node, struct td_identity who, const char *j
 /* Evicts the process's job if it is of the class besteffort. */
 void td_actions_evict(struct td_node *node, const struct td_process *process, uint64_t now_ns);
 
+/* Has the driver bring back a program of whose checkpoint no daemon knows the end. */
+void td_actions_restore(struct td_node *node, const struct td_process *process, uint64_t now_ns);
+
 /*
  * Restarts the jobs on the GPU, since its MPS server is about to be started anew. Online jobs come
  * first. A job that no supervisor can restart is left out.

@@ -462,10 +462,13 @@ int td_move_message(
 	struct td_act *act;
 
 	if (msg->type == TD_MSG_TYPE_movable) {
-		process->unmovable = msg->movable.reasons;
+		process->unmovable =
+			msg->movable.reasons & ~(TD_UNMOVABLE(HELD) | TD_UNMOVABLE(SAVED));
 		process->unsharable = msg->movable.share_reasons;
-		process->told_movable = true;
 		process->parking.looks = false;
+		if (!process->told_movable)
+			td_parking_found(node, process, msg->movable.reasons, now_ns);
+		process->told_movable = true;
 		return 0;
 	}
 	if (moved->stage >= TD_MOVE_STAGE_N)

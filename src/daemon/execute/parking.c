@@ -8,6 +8,7 @@
 #include "base/parse.h"
 #include "base/time.h"
 #include "daemon/execute/parking_internal.h"
+#include "daemon/memory/host.h"
 #include "daemon/memory/quota.h"
 #include "daemon/node/gpus.h"
 #include "daemon/node/stopped.h"
@@ -96,23 +97,41 @@ static const char *target_refusal(
 }
 
 /* Asks for the reasons anew: those that the program had told may be a second old. */
-static void ask_to_look(struct td_node *node, struct td_process *process, const struct td_act *act)
+static void ask_to_look(struct td_node *node, struct td_process *process)
 {
-	struct td_msg msg = {.type = TD_MSG_TYPE_move};
-
 	if (!(process->can & TD_CAN_MOVE))
 		return;
-	msg.move.number = act->number;
-	msg.move.stage = TD_MOVE_LOOK;
+	td_parking_tell(node, process, TD_MOVE_LOOK);
 	process->parking.looks = true;
-	node->io.send(process->peer, &msg);
+}
+
+/* Writes why the host has no room for what the driver would take there, and returns true. */
+static bool lacks_host(
+	const struct td_node *node, const struct td_process *process, char *ret, size_t len)
+{
+	uint64_t left = td_host_left(node), bytes = 0;
+	char has[32], needs[32];
+	struct td_list *it;
+
+	td_list_for_each (it, &process->clients)
+		bytes += td_parking_client_at(it)->device.used;
+	if (bytes <= left)
+		return false;
+	(void)td_format_size(has, sizeof(has), left);
+	(void)td_format_size(needs, sizeof(needs), bytes);
+	snprintf(
+		ret, len, "host.limit leaves room for %s on the host, and it needs %s", has, needs);
+	return true;
 }
 
 void td_parking_begin(struct td_node *node, struct td_act *act, uint64_t now_ns)
 {
 	struct td_process *process = td_parking_process(node, act);
 	const char *why = refusal(node, act, process);
+	char host[128];
 
+	if (!why && act->kind != TD_ACTION_RESTORE && lacks_host(node, process, host, sizeof(host)))
+		why = host;
 	if (!why && act->kind == TD_ACTION_MIGRATE)
 		why = target_refusal(node, act, td_parking_client(node, act));
 	if (why) {
@@ -122,7 +141,7 @@ void td_parking_begin(struct td_node *node, struct td_act *act, uint64_t now_ns)
 	process->parking.number = act->number;
 	if (act->kind == TD_ACTION_CHECKPOINT) {
 		process->parking.closes = true;
-		ask_to_look(node, process, act);
+		ask_to_look(node, process);
 		enter(act, TD_MIGRATION_CLOSE,
 			now_ns + 2 * node->options.drain_deadline_ns + CLOSE_NS);
 	} else {
@@ -169,10 +188,11 @@ static void call_helper(
 			&order);
 	enter(act, TD_MIGRATION_GO, TD_NEVER);
 	act->migration.began_ns = now_ns;
+	process->parking.goes = true;
 	r = node->io.checkpoint(node->io.arg, &order);
 	if (r) {
 		td_parking_ended(node, act->number,
-			r == -EAGAIN ? TD_CHECKPOINT_BUSY : TD_CHECKPOINT_NO_DRIVER, now_ns);
+			r == -EAGAIN ? TD_CHECKPOINT_BUSY : TD_CHECKPOINT_NO_DRIVER, false, now_ns);
 		return;
 	}
 	td_stopped_is_locked(node, process, now_ns);
@@ -232,7 +252,7 @@ static void refuse_target(
 {
 	uint32_t to = td_parking_target(node, act);
 
-	td_parking_let_go(client->process);
+	td_parking_let_go(node, client->process);
 	say_room(node, act, to < TD_GPU_MAX ? to : client->gpu, client->device.used, now_ns);
 }
 
@@ -249,6 +269,29 @@ static void find_target_room(
 	enter(act, TD_MIGRATION_CLOSE, now_ns + 2 * node->options.drain_deadline_ns + CLOSE_NS);
 }
 
+/*
+ * The gate is closed. The library has to hold before the driver blocks calls: an agent that is
+ * blocked in one could not come back to another daemon. It answers with its reasons.
+ */
+static void go(
+	struct td_node *node, struct td_act *act, struct td_process *process, uint64_t now_ns)
+{
+	char host[128];
+
+	if (lacks_host(node, process, host, sizeof(host))) {
+		td_parking_let_go(node, process);
+		td_parking_refuse(node, act, process, host, now_ns);
+		return;
+	}
+	if (process->can & TD_CAN_MOVE && !process->parking.holds) {
+		process->parking.holds = true;
+		td_parking_tell(node, process, TD_MOVE_HOLD);
+		ask_to_look(node, process);
+		return;
+	}
+	call_helper(node, act, process, now_ns);
+}
+
 static void wait_closed(
 	struct td_node *node, struct td_act *act, struct td_process *process, uint64_t now_ns)
 {
@@ -257,26 +300,54 @@ static void wait_closed(
 		refuse_target(node, act, td_parking_client(node, act), now_ns);
 	} else if (process->phase == TD_PHASE_CLOSED && !process->parking.looks &&
 		   !never(process)) {
-		call_helper(node, act, process, now_ns);
+		go(node, act, process, now_ns);
 	} else if (!process->parking.looks && never(process)) {
-		td_parking_let_go(process);
+		td_parking_let_go(node, process);
 		td_parking_refuse(node, act, process, never(process), now_ns);
 	} else if (now_ns >= act->migration.deadline_ns) {
-		td_parking_let_go(process);
+		td_parking_let_go(node, process);
 		td_act_enter(
 			node, act, TD_ACTION_TIMED_OUT, "its work did not end in time", now_ns);
 	}
 }
 
-/* The client that was to move is gone, and perhaps its program. */
+/*
+ * The client that was to move is gone, and perhaps its program. If a helper is at work for the
+ * program, its end is waited for: it may have to be undone.
+ */
 static void lose(struct td_node *node, struct td_act *act, uint64_t now_ns)
+{
+	struct td_process *process = td_parking_holder(node, act);
+
+	if (process && process->parking.goes)
+		return;
+	if (process)
+		td_parking_let_go(node, process);
+	td_act_enter(node, act, TD_ACTION_REFUSED,
+		process ? "it has left the GPU that it was to be moved from"
+			: "the program has ended",
+		now_ns);
+}
+
+void td_parking_found(
+	struct td_node *node, struct td_process *process, uint64_t held, uint64_t now_ns)
 {
 	struct td_list *it;
 
-	td_list_for_each (it, &node->processes)
-		if (td_process_at(it)->parking.number == act->number)
-			td_parking_let_go(td_process_at(it));
-	td_act_enter(node, act, TD_ACTION_REFUSED, "the program has ended", now_ns);
+	if (!(held & TD_UNMOVABLE(HELD)))
+		return;
+	process->parking.holds =
+		true; /* if a RESTORE is under way already, it is to hear of that */
+	if (process->parking.number || process->parking.is_saved)
+		return;
+	td_stopped_is_locked(node, process, now_ns);
+	td_list_for_each (it, &process->clients)
+		td_parking_take_off(td_parking_client_at(it));
+	process->parking = (struct td_parking){.closes = true, .holds = true, .is_saved = true};
+	td_quota_gather(node);
+	/* A helper of the daemon before may have been anywhere: the driver is asked. */
+	if (!(held & TD_UNMOVABLE(SAVED)))
+		td_actions_restore(node, process, now_ns);
 }
 
 void td_parking_step(struct td_node *node, struct td_act *act, uint64_t now_ns)

@@ -11,8 +11,11 @@
  * CLOSE and ROOM have deadlines. A helper has none: the driver's calls cannot be cancelled, and the
  * library's gate is closed until they end. If the helper fails, the program goes on as before; what
  * it says can mean that the program is left checkpointed (TD_CHECKPOINT_NOT_BACK), then RESTORE can
- * be tried again. A daemon that was restarted does not know that a program is checkpointed; RESTORE
- * then asks the driver.
+ * be tried again. If the helper is killed, another one brings the program back; where it is then
+ * follows from the driver's state and from what the first had begun.
+ *
+ * The program's library keeps what the driver does with it (MOVE HOLD, SAVED, FREE), and tells it
+ * to a daemon that was restarted.
  */
 #pragma once
 
@@ -47,9 +50,19 @@ void td_parking_begin(struct td_node *node, struct td_act *act, uint64_t now_ns)
 /* Lets it progress. The caller fills the policy's view afterwards. */
 void td_parking_step(struct td_node *node, struct td_act *act, uint64_t now_ns);
 
-/* The helper of the act with that number has ended. */
-void td_parking_ended(
-	struct td_node *node, uint64_t number, enum td_checkpoint_end end, uint64_t now_ns);
+/*
+ * A program that has come from another daemon says that the driver held it: bits HELD and SAVED of
+ * TD_UNMOVABLE. It is checkpointed, or, if that is not certain, the driver is to bring it back.
+ */
+void td_parking_found(
+	struct td_node *node, struct td_process *process, uint64_t held, uint64_t now_ns);
+
+/*
+ * The helper of the act with that number has ended. is_there: it had begun to restore the program
+ * on the new GPU (TD_CHECKPOINT_THERE).
+ */
+void td_parking_ended(struct td_node *node, uint64_t number, enum td_checkpoint_end end,
+	bool is_there, uint64_t now_ns);
 
 /* Returns the bytes of the GPU that are kept free for programs that the driver moves there. */
 uint64_t td_parking_reserved_bytes(const struct td_node *node, uint32_t gpu);

@@ -33,12 +33,27 @@ struct td_process *td_parking_process(const struct td_node *node, const struct t
 	return NULL;
 }
 
-uint32_t td_parking_target(const struct td_node *node, const struct td_act *act)
+struct td_process *td_parking_holder(const struct td_node *node, const struct td_act *act)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->processes)
+		if (td_process_at(it)->parking.number == act->number)
+			return td_process_at(it);
+	return NULL;
+}
+
+uint32_t td_parking_gpu(const struct td_node *node, const uint8_t uuid[16])
 {
 	for (uint32_t i = 0; i < node->gpu_count; i++)
-		if (node->gpus[i].used && !memcmp(node->gpus[i].uuid, act->migration.gpu, 16))
+		if (node->gpus[i].used && !memcmp(node->gpus[i].uuid, uuid, 16))
 			return i;
 	return TD_GPU_MAX;
+}
+
+uint32_t td_parking_target(const struct td_node *node, const struct td_act *act)
+{
+	return td_parking_gpu(node, act->migration.gpu);
 }
 
 void td_parking_take_off(struct td_client *client)
@@ -49,9 +64,9 @@ void td_parking_take_off(struct td_client *client)
 
 void td_parking_put_back(struct td_client *client)
 {
-	client->device.told = client->saved.told;
+	client->device.told = td_max_u64(client->saved.told, client->saved.used);
 	client->device.believed =
-		td_holding_is_heard(&client->device) ? client->saved.told : client->saved.believed;
+		td_holding_is_heard(&client->device) ? client->device.told : client->saved.believed;
 	client->device.used = client->saved.used;
 }
 

@@ -14,9 +14,17 @@ static inline struct td_client *td_parking_client_at(struct td_list *it)
 
 /* Returns the client that the MIGRATE is to move; NULL: it is gone. */
 struct td_client *td_parking_client(const struct td_node *node, const struct td_act *act);
-/* Returns the process of the act. NULL: it has ended, or has left the GPU that it was to leave. */
+/*
+ * td_parking_process: the process of the act. NULL: it has ended, or has left the GPU that it was
+ * to leave. td_parking_holder: the process that the act is under way for; NULL: there is none.
+ */
 struct td_process *td_parking_process(const struct td_node *node, const struct td_act *act);
-/* Returns the GPU that the MIGRATE leads to; TD_GPU_MAX: it is not known. */
+struct td_process *td_parking_holder(const struct td_node *node, const struct td_act *act);
+/*
+ * td_parking_gpu: the GPU with that UUID. td_parking_target: the one that the MIGRATE leads to.
+ * TD_GPU_MAX: it is not known.
+ */
+uint32_t td_parking_gpu(const struct td_node *node, const uint8_t uuid[16]);
 uint32_t td_parking_target(const struct td_node *node, const struct td_act *act);
 bool td_parking_is_by_driver(const struct td_act *act);
 
@@ -45,5 +53,8 @@ extern const char *const td_parking_end_words[TD_CHECKPOINT_END_N];
 /* Refuses the act. A move comes this way because the library refuses: both reasons are told. */
 void td_parking_refuse(struct td_node *node, struct td_act *act, const struct td_process *process,
 	const char *why, uint64_t now_ns);
+/* Sends MOVE with that stage. */
+void td_parking_tell(
+	struct td_node *node, const struct td_process *process, enum td_move_stage stage);
 /* The program goes on, and its gate opens when a plan says so. */
-void td_parking_let_go(struct td_process *process);
+void td_parking_let_go(struct td_node *node, struct td_process *process);

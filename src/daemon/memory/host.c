@@ -48,6 +48,26 @@ static uint64_t uses(const struct td_process *process)
 	return process->host.speaks ? td_min_u64(process->host.used_bytes, most) : host_bytes;
 }
 
+/*
+ * Returns the bytes that the driver has taken from the GPUs to the host for a checkpoint, or is
+ * about to take.
+ */
+static uint64_t checkpointed(const struct td_process *process)
+{
+	uint64_t bytes = 0;
+	struct td_list *it;
+
+	td_list_for_each (it, &process->clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_process);
+
+		if (process->parking.is_saved)
+			bytes += client->saved.used;
+		else if (process->parking.goes)
+			bytes += client->device.used;
+	}
+	return bytes;
+}
+
 static uint64_t wants(const struct td_process *process)
 {
 	return td_min_u64(td_max_u64(process->host.wanted_bytes, process->host.used_bytes),
@@ -250,6 +270,7 @@ static void begin(struct step *step)
 
 		holding->used = uses(process);
 		td_account_add(&step->account, holding);
+		step->account.charged += checkpointed(process);
 		/* A foreign process runs as without tandem, so its reports are not taken. */
 		if (process->backend != TD_BACKEND_SWAP ||
 			bounded == (step->account.limit != TD_UNBOUNDED && !process->foreign))
@@ -284,4 +305,20 @@ uint64_t td_host_step(struct td_node *node, uint64_t now_ns)
 	if (!lacks)
 		release(&step);
 	return step.wakeup_ns;
+}
+
+uint64_t td_host_left(const struct td_node *node)
+{
+	struct td_account account = {.limit = td_options_host(&node->options)};
+	struct td_list *it;
+
+	td_list_for_each (it, &node->processes) {
+		const struct td_process *process = td_process_at(it);
+		struct td_holding holding = process->host.holding;
+
+		holding.used = uses(process);
+		td_account_add(&account, &holding);
+		account.charged += checkpointed(process);
+	}
+	return td_account_left(&account);
 }

@@ -10,6 +10,9 @@
  * A process is believed to have what it reports, but no more than its allocations. It had no bound
  * before it heard of its first one. So nobody is granted anything while a process has yet to say
  * what it took (docs/decisions/0008).
+ *
+ * What the driver takes to the host for a checkpoint (execute/parking.h) is charged as well, and a
+ * checkpoint that does not fit is refused.
  */
 #pragma once
 
@@ -30,3 +33,6 @@ void td_host_ask(struct td_process *process, const struct td_msg_ask *msg, uint6
  * place. Returns when to call it again.
  */
 uint64_t td_host_step(struct td_node *node, uint64_t now_ns);
+
+/* Returns the bytes that host.limit leaves for a checkpoint; TD_UNBOUNDED: there is no limit. */
+uint64_t td_host_left(const struct td_node *node);

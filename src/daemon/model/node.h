@@ -380,7 +380,11 @@ struct td_parking {
 	uint64_t number; /* the number of the act; 0: none is under way */
 	bool closes;     /* the gate is closed for the checkpoint */
 	bool looks; /* the process was asked what prevents a checkpoint and has not answered yet */
-	bool is_saved; /* its memory is on the host, and it occupies none of its GPUs */
+	bool holds; /* it was told to make no calls of its own (MOVE HOLD) */
+	bool goes;  /* a helper is at work: its memory is on the host, or goes there */
+	bool is_saved;     /* its memory is on the host, and it occupies none of its GPUs */
+	bool may_be_there; /* on `gpu`: a helper that was to restore it there was ended */
+	uint8_t gpu[16];
 };
 
 /* The last finished move of a process to another GPU. */

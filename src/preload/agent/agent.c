@@ -100,6 +100,7 @@ static struct {
 	uint32_t private_word;
 	uint32_t asked, attached; /* bit per slot: ATTACH was sent; ATTACHED has come */
 	uint64_t metered_ns;
+	bool spills[TD_SLOT_MAX];            /* as the last ATTACH said (attach()) */
 	uint64_t reserve_bytes[TD_SLOT_MAX]; /* the last daemon's ATTACHED; 0: none */
 	uint64_t arrived_ns; /* our job's arrival, from WELCOME; sent in the next HELLO */
 } self = {.conn = {-1, 0, 0}};
@@ -380,8 +381,11 @@ static void attach(unsigned slot, const struct td_gpu_info *gpu)
 		msg.attach.reserve_bytes = self.reserve_bytes[slot];
 	else
 		msg.attach.used_bytes = gpu->used_bytes;
-	msg.attach.spills = td_plans_backend() && td_plans_backend()->spills &&
-			    td_plans_backend()->spills(gpu->device);
+	/* While the driver would block the question (moves.h) the old answer is sent. */
+	if (!td_moves_is_held())
+		self.spills[slot] = td_plans_backend() && td_plans_backend()->spills &&
+				    td_plans_backend()->spills(gpu->device);
+	msg.attach.spills = self.spills[slot];
 	msg.attach.mps = td_exit_is_mps(gpu);
 	self.asked |= 1u << slot;
 	send_msg(&msg);
@@ -420,9 +424,7 @@ static void complain(void)
 	self.complained = true;
 }
 
-/*
- * The backend is chosen before a GPU is known, so the daemon hears of it before the first ATTACH.
- */
+/* The backend is chosen before a GPU is known: the daemon hears of it before the first ATTACH. */
 static void tell_backend(void)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_backend};
@@ -453,7 +455,6 @@ static void step_gpus(unsigned count)
 
 	if (count)
 		relax_captures();
-
 	for (unsigned i = 0; i < count; i++) {
 		if (!td_context_gpu(i, &gpu))
 			continue;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/time.h"
+#include "preload/agent/moves.h"
 #include "preload/base/agent_calls.h"
 #include "preload/base/caught.h"
 #include "preload/base/futex.h"
@@ -388,11 +389,17 @@ static void *exit_main(void *arg)
 bool td_exit_is_mps(const struct td_gpu_info *gpu)
 {
 	const struct td_driver *driver = td_driver();
+	static _Atomic bool was;
 	int enabled = 0;
 
-	return driver && driver->device_get_attribute && gpu->context &&
-	       !driver->device_get_attribute(&enabled, TD_CUDA_ATTRIBUTE_MPS, gpu->device) &&
-	       enabled;
+	/* While the driver holds the process for a checkpoint it would block the call. */
+	if (td_moves_is_held())
+		return atomic_load(&was);
+	if (!driver || !driver->device_get_attribute || !gpu->context ||
+		driver->device_get_attribute(&enabled, TD_CUDA_ATTRIBUTE_MPS, gpu->device))
+		enabled = 0;
+	atomic_store(&was, enabled != 0);
+	return enabled != 0;
 }
 
 static bool start_threads(void)

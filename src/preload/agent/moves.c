@@ -41,6 +41,12 @@ static struct {
 	uint64_t reasons, share_reasons;
 } told;                  /* the last MOVABLE; is: one was sent */
 static uint32_t has_ppm; /* the share that it has by a change; 0: as it was started */
+/*
+ * TD_UNMOVABLE bits HELD and SAVED: what the driver does with the process, as a daemon has said. A
+ * later daemon is told them.
+ */
+static _Atomic uint64_t held;
+static uint64_t seen, seen_share; /* the reasons before */
 
 void td_moves_set_mover(const struct td_mover *m)
 {
@@ -131,13 +137,24 @@ static void cancel(void)
 	move.cancelled = move.state == PREPARING;
 }
 
+static uint64_t reasons(uint64_t *ret_share)
+{
+	uint64_t by_driver = atomic_load(&held);
+
+	/* Looking for reasons may call the driver, which would block. */
+	if (!by_driver) {
+		seen_share = TD_UNMOVABLE(LIBRARY);
+		seen = mover ? mover->reasons(&seen_share) : TD_UNMOVABLE(LIBRARY);
+	}
+	*ret_share = seen_share | by_driver;
+	return seen | by_driver;
+}
+
 static void look(void (*send)(const struct td_msg *msg))
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_movable};
 
-	msg.movable.share_reasons = TD_UNMOVABLE(LIBRARY);
-	msg.movable.reasons =
-		mover ? mover->reasons(&msg.movable.share_reasons) : TD_UNMOVABLE(LIBRARY);
+	msg.movable.reasons = reasons(&msg.movable.share_reasons);
 	if (told.is && told.reasons == msg.movable.reasons &&
 		told.share_reasons == msg.movable.share_reasons)
 		return;
@@ -151,6 +168,21 @@ static void look_anew(void (*send)(const struct td_msg *msg))
 {
 	told.is = false;
 	look(send);
+}
+
+bool td_moves_is_held(void)
+{
+	return atomic_load_explicit(&held, memory_order_relaxed) != 0;
+}
+
+static void set_held(enum td_move_stage stage)
+{
+	uint64_t share;
+
+	(void)reasons(&share); /* the last moment at which they can be looked for */
+	atomic_store(&held, stage == TD_MOVE_HOLD    ? TD_UNMOVABLE(HELD)
+			    : stage == TD_MOVE_SAVED ? TD_UNMOVABLE(HELD) | TD_UNMOVABLE(SAVED)
+						     : 0);
 }
 
 bool td_moves_is_cancelled(const uint8_t gpu[16])
@@ -170,6 +202,8 @@ void td_moves_asked(
 		memcpy(cancelled_gpu, msg->gpu, sizeof(cancelled_gpu));
 	if (msg->stage == TD_MOVE_LOOK)
 		look_anew(send);
+	else if (msg->stage >= TD_MOVE_HOLD && msg->stage <= TD_MOVE_FREE)
+		set_held((enum td_move_stage)msg->stage);
 	else if (msg->stage == TD_MOVE_PUT && mover)
 		mover->put(msg->gpu);
 	else if (msg->stage == TD_MOVE_PREPARE)
@@ -198,7 +232,7 @@ void td_moves_step(void (*send)(const struct td_msg *msg), bool looks)
 {
 	if (move.state == PREPARING && atomic_load(&ended))
 		settle(send);
-	if (looks && td_plans_backend())
+	if ((looks && td_plans_backend()) || (td_moves_is_held() && !told.is))
 		look(send);
 }
 
@@ -227,6 +261,7 @@ void td_moves_forked(void)
 {
 	memset(&move, 0, sizeof(move));
 	atomic_store(&ended, false);
+	atomic_store(&held, 0);
 	told.is = false;
 	has_ppm = 0;
 }

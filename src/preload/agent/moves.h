@@ -62,6 +62,12 @@ void td_moves_set_mover(const struct td_mover *mover);
  */
 bool td_moves_is_cancelled(const uint8_t gpu[16]);
 
+/*
+ * Does the driver hold the process for a checkpoint? Its calls would block, so the agent makes
+ * none. May be called by any thread.
+ */
+bool td_moves_is_held(void);
+
 void td_moves_asked(
 	const struct td_msg_move *msg, void (*send)(const struct td_msg *msg), uint64_t now_ns);
 /*

@@ -1,6 +1,7 @@
 /* The part of plans.c that makes driver calls in one of the program's contexts. */
 #include <errno.h>
 
+#include "preload/agent/moves.h"
 #include "preload/agent/plans.h"
 #include "preload/agent/plans_internal.h"
 #include "preload/context/context.h"
@@ -8,12 +9,15 @@
 
 /*
  * Makes the slot's context current for the agent and keeps it alive until leave(). Returns 0,
- * -EAGAIN if the context may be ending, or -ENODEV if the slot has none.
+ * -EAGAIN if the context may be ending or the driver holds it, or -ENODEV if the slot has none.
  */
 static int enter(const struct td_driver *driver, unsigned slot, struct td_gpu_info *ret)
 {
 	if (!driver || !td_context_gpu(slot, ret) || !ret->context)
 		return -ENODEV;
+	/* The driver would block the call until the checkpoint is over, and the agent with it. */
+	if (td_moves_is_held())
+		return -EAGAIN;
 	if (!td_context_claim(TD_CLAIM_AGENT,
 		    &(struct td_context){.handle = ret->context, .serial = ret->serial}, true))
 		return -EAGAIN;

@@ -3,6 +3,7 @@
  * trim). It may keep a little, and only while its limits have room for as much again. Otherwise
  * other processes may need that memory.
  */
+#include "preload/agent/moves.h"
 #include "preload/agent/plans.h"
 #include "preload/agent/plans_internal.h"
 #include "preload/link/client_internal.h"
@@ -40,6 +41,6 @@ void td_plans_trim_idle(void)
 {
 	const struct td_backend *b = td_plans_backend();
 
-	for (unsigned i = 0; b && b->trim && i < TD_SLOT_MAX; i++)
+	for (unsigned i = 0; b && b->trim && !td_moves_is_held() && i < TD_SLOT_MAX; i++)
 		b->trim(i, true);
 }

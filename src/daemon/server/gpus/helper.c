@@ -2,6 +2,7 @@
 #include "daemon/server/gpus/helper.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <spawn.h>
@@ -36,7 +37,17 @@ static void forget(struct td_helpers *helpers, struct td_helper *helper)
 {
 	td_loop_remove(helpers->loop, &helper->source);
 	close(helper->source.fd);
+	close(helper->steps);
 	helper->source.fd = -1;
+}
+
+/* Returns what the helper had begun last. */
+static enum td_checkpoint_step last_step(const struct td_helper *helper)
+{
+	char bytes[8];
+	ssize_t n = read(helper->steps, bytes, sizeof(bytes));
+
+	return n > 0 ? (enum td_checkpoint_step)bytes[n - 1] : TD_CHECKPOINT_BEFORE;
 }
 
 void td_helpers_deinit(struct td_helpers *helpers)
@@ -47,8 +58,9 @@ void td_helpers_deinit(struct td_helpers *helpers)
 }
 
 /* In the helper all signals have their default effect, and none is blocked as in the daemon. */
-static int spawn(char *const *argv, pid_t *ret_pid)
+static int spawn(char *const *argv, int steps, pid_t *ret_pid)
 {
+	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attributes;
 	sigset_t none, all;
 	int r;
@@ -58,22 +70,31 @@ static int spawn(char *const *argv, pid_t *ret_pid)
 	r = posix_spawnattr_init(&attributes);
 	if (r)
 		return -r;
+	r = posix_spawn_file_actions_init(&files);
+	if (r) {
+		posix_spawnattr_destroy(&attributes);
+		return -r;
+	}
+	r = posix_spawn_file_actions_adddup2(&files, steps, TD_CHECKPOINT_FD);
 	(void)posix_spawnattr_setsigmask(&attributes, &none);
 	(void)posix_spawnattr_setsigdefault(&attributes, &all);
 	(void)posix_spawnattr_setpgroup(&attributes, 0);
 	(void)posix_spawnattr_setflags(&attributes,
 		POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-	r = posix_spawn(ret_pid, "/proc/self/exe", NULL, &attributes, argv, environ);
+	if (!r)
+		r = posix_spawn(ret_pid, "/proc/self/exe", &files, &attributes, argv, environ);
+	posix_spawn_file_actions_destroy(&files);
 	posix_spawnattr_destroy(&attributes);
 	return -r;
 }
 
-static int run(const struct td_checkpoint_order *order, pid_t *ret_pid)
+static int run(const struct td_checkpoint_order *order, struct td_helper *ret)
 {
 	char numbers[NUMBERS][24], hex[TD_CHECKPOINT_PAIRS_MAX][2][TD_CHECKPOINT_HEX];
 	char *argv[2 + NUMBERS + 2 * TD_CHECKPOINT_PAIRS_MAX + 1] = {
 		(char *)"tandemd", (char *)TD_CHECKPOINT_ARGUMENT};
 	uint32_t n = 2;
+	int steps[2], r;
 
 	snprintf(numbers[0], sizeof(numbers[0]), "%u", (unsigned)order->what);
 	snprintf(numbers[1], sizeof(numbers[1]), "%d", (int)order->pid);
@@ -85,7 +106,14 @@ static int run(const struct td_checkpoint_order *order, pid_t *ret_pid)
 		for (uint32_t k = 0; k < 2; k++)
 			argv[n++] = td_checkpoint_hex(hex[i][k], order->pairs[i][k]);
 	argv[n] = NULL;
-	return spawn(argv, ret_pid);
+	if (pipe2(steps, O_CLOEXEC | O_NONBLOCK))
+		return -errno;
+	r = spawn(argv, steps[1], &ret->pid);
+	close(steps[1]);
+	ret->steps = steps[0];
+	if (r)
+		close(steps[0]);
+	return r;
 }
 
 bool td_helpers_allow(const struct td_helpers *helpers, struct td_identity who)
@@ -112,7 +140,7 @@ int td_helpers_start(struct td_helpers *helpers, const struct td_checkpoint_orde
 			helper = &helpers->all[i];
 	if (!helper || !td_helpers_allow(helpers, order->who))
 		return -EAGAIN;
-	r = run(order, &helper->pid);
+	r = run(order, helper);
 	if (r)
 		return r;
 	helper->number = order->number;
@@ -126,6 +154,7 @@ int td_helpers_start(struct td_helpers *helpers, const struct td_checkpoint_orde
 	(void)waitpid(helper->pid, NULL, 0);
 	if (helper->source.fd >= 0)
 		close(helper->source.fd);
+	close(helper->steps);
 	helper->source.fd = -1;
 	return r;
 }
@@ -134,15 +163,17 @@ void td_helpers_turn(struct td_helpers *helpers, uint64_t now_ns)
 {
 	for (size_t i = 0; i < TD_HELPERS_MAX; i++) {
 		struct td_helper *helper = &helpers->all[i];
+		enum td_checkpoint_step step;
 		int status;
 
 		if (helper->source.fd < 0 || waitpid(helper->pid, &status, WNOHANG) != helper->pid)
 			continue;
+		step = last_step(helper);
 		forget(helpers, helper);
 		td_parking_ended(helpers->node, helper->number,
 			WIFEXITED(status) && WEXITSTATUS(status) < TD_CHECKPOINT_END_N
 				? (enum td_checkpoint_end)WEXITSTATUS(status)
 				: TD_CHECKPOINT_END_N,
-			now_ns);
+			step == TD_CHECKPOINT_THERE, now_ns);
 	}
 }

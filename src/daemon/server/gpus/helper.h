@@ -24,6 +24,7 @@ struct td_node;
 struct td_helper {
 	struct td_source source; /* must be first: the loop hands it back. fd -1: not in use */
 	pid_t pid;
+	int steps;              /* what it writes (TD_CHECKPOINT_FD) */
 	struct td_identity who; /* the user of its program */
 	uint64_t number;        /* of the act */
 };

@@ -5,6 +5,7 @@
 
 #include "daemon/execute/parking.h"
 #include "daemon/explain/explain.h"
+#include "daemon/memory/host.h"
 #include "daemon/node/gpus.h"
 #include "daemon/server/gpus/helper.h"
 #include "proto/unmovable.h"
@@ -15,6 +16,9 @@ static struct td_checkpoint_order helped;
 static unsigned orders;
 static int helper_result;
 static struct td_msg_move told;
+/* Who was told to hold, and has not answered; and the last of HOLD, SAVED and FREE. */
+static struct fake *asked;
+static enum td_move_stage held;
 
 static int call_helper(void *arg, const struct td_checkpoint_order *order)
 {
@@ -26,8 +30,12 @@ static int call_helper(void *arg, const struct td_checkpoint_order *order)
 
 static void note_moves(void *peer, const struct td_msg *msg)
 {
-	if (msg->type == TD_MSG_TYPE_move)
+	if (msg->type == TD_MSG_TYPE_move && msg->move.stage < TD_MOVE_HOLD) {
 		told = msg->move;
+	} else if (msg->type == TD_MSG_TYPE_move) {
+		held = (enum td_move_stage)msg->move.stage;
+		asked = held == TD_MOVE_HOLD ? peer : NULL;
+	}
 	fake_send(peer, msg);
 }
 
@@ -37,6 +45,8 @@ static void begin_parking(uint64_t demanded)
 	orders = 0;
 	helper_result = 0;
 	memset(&told, 0, sizeof(told));
+	asked = NULL;
+	held = TD_MOVE_STAGE_N;
 	w.node.io.send = note_moves;
 	w.node.io.checkpoint = call_helper;
 	(void)program(0, "parked", demanded);
@@ -44,6 +54,24 @@ static void begin_parking(uint64_t demanded)
 	fake_want(&w, PARKED);
 	(void)settle(&w);
 	CHECK(is_open(PARKED));
+}
+
+static void says_movable(struct fake *f, uint64_t reasons)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_movable};
+
+	msg.movable.reasons = reasons;
+	CHECK_EQ(say(&w, f, &msg), 0);
+	(void)settle(&w);
+}
+
+static void answers_hold(void)
+{
+	struct fake *f = asked;
+
+	asked = NULL;
+	if (f)
+		says_movable(f, f->process->unmovable | TD_UNMOVABLE(HELD));
 }
 
 static struct td_act *order_of(const char *name, enum td_action_kind kind)
@@ -56,6 +84,7 @@ static struct td_act *order_of(const char *name, enum td_action_kind kind)
 		0);
 	CHECK_EQ(count, 1);
 	(void)settle(&w);
+	answers_hold();
 	return acts[0];
 }
 
@@ -66,11 +95,8 @@ static struct td_act *order(enum td_action_kind kind)
 
 static void answers_of(struct fake *f, uint64_t reasons)
 {
-	struct td_msg msg = {.type = TD_MSG_TYPE_movable};
-
-	msg.movable.reasons = reasons;
-	CHECK_EQ(say(&w, f, &msg), 0);
-	(void)settle(&w);
+	says_movable(f, reasons);
+	answers_hold();
 }
 
 static void answers(uint64_t reasons)
@@ -91,10 +117,15 @@ static void list_two_gpus(void)
 	td_gpus_seen(&w.node, listed, 2, w.now);
 }
 
+static void helper_ends_at(enum td_checkpoint_end end, bool is_there)
+{
+	td_parking_ended(&w.node, helped.number, end, is_there, w.now);
+	(void)settle(&w);
+}
+
 static void helper_ends(enum td_checkpoint_end end)
 {
-	td_parking_ended(&w.node, helped.number, end, w.now);
-	(void)settle(&w);
+	helper_ends_at(end, false);
 }
 
 static void checkpoint(void)
@@ -309,6 +340,164 @@ TEST(a_program_may_end_while_the_driver_is_at_it)
 	(void)settle(&w);
 	helper_ends(TD_CHECKPOINT_DONE);
 	CHECK_EQ(w.node.gpus[0].account.charged, 0);
+}
+
+static const struct td_client *client_of(const struct fake *f)
+{
+	return td_container_of(f->process->clients.next, struct td_client, of_process);
+}
+
+/* A move whose helper is killed, after it had begun to restore the program on the new GPU. */
+static struct td_act *move_whose_helper_is_killed(void)
+{
+	struct td_act *act;
+
+	begin_parking(8 * MIB);
+	list_two_gpus();
+	answers(TD_UNMOVABLE(GRAPHS));
+	act = order(TD_ACTION_MIGRATE);
+	CHECK_EQ(helped.what, TD_CHECKPOINT_MOVE);
+	helper_ends_at(TD_CHECKPOINT_END_N, true);
+	CHECK_EQ(helped.what, TD_CHECKPOINT_BACK);
+	return act;
+}
+
+TEST(who_is_on_the_new_gpu_when_its_helper_is_killed_is_charged_there)
+{
+	static const enum td_checkpoint_end ends[] = {
+		TD_CHECKPOINT_UNLOCKED, TD_CHECKPOINT_NOT_SAVED};
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		(void)move_whose_helper_is_killed();
+		helper_ends(ends[i]);
+		CHECK_EQ(told.stage, TD_MOVE_PUT);
+		CHECK_EQ(PARKED->process->moves, 1);
+		CHECK_EQ(client_of(PARKED)->gpu, 1);
+		CHECK_EQ(w.node.gpus[0].account.charged, 0);
+		CHECK(is_open(PARKED));
+		CHECK_EQ(held, TD_MOVE_FREE);
+	}
+}
+
+TEST(who_is_brought_back_when_its_helper_is_killed_is_charged_where_it_was)
+{
+	const struct td_act *act = move_whose_helper_is_killed();
+
+	helper_ends(TD_CHECKPOINT_DONE);
+	CHECK_EQ(act->state, TD_ACTION_REFUSED);
+	CHECK_EQ(client_of(PARKED)->gpu, 0);
+	CHECK(is_open(PARKED));
+	/* Nothing had been restored there. */
+	(void)order(TD_ACTION_MIGRATE);
+	helper_ends(TD_CHECKPOINT_END_N);
+	helper_ends(TD_CHECKPOINT_UNLOCKED);
+	CHECK_EQ(client_of(PARKED)->gpu, 0);
+}
+
+TEST(where_a_program_is_can_be_found_out_by_a_restore)
+{
+	const struct td_act *act = move_whose_helper_is_killed();
+
+	helper_ends(TD_CHECKPOINT_END_N);
+	CHECK_EQ(act->state, TD_ACTION_REFUSED);
+	CHECK(state_is("checkpointed"));
+	(void)order(TD_ACTION_RESTORE);
+	helper_ends(TD_CHECKPOINT_UNLOCKED);
+	CHECK_EQ(told.stage, TD_MOVE_PUT);
+	CHECK_EQ(client_of(PARKED)->gpu, 1);
+	CHECK_EQ(w.node.gpus[0].account.charged, 0);
+	CHECK(is_open(PARKED));
+}
+
+TEST(who_was_restored_by_a_helper_that_was_killed_runs)
+{
+	begin_parking(8 * MIB);
+	checkpoint();
+	helper_ends(TD_CHECKPOINT_DONE);
+	CHECK_EQ(held, TD_MOVE_SAVED);
+	(void)order(TD_ACTION_RESTORE);
+	helper_ends(TD_CHECKPOINT_END_N);
+	helper_ends(TD_CHECKPOINT_NOT_SAVED);
+	CHECK(state_is("running"));
+	CHECK(is_open(PARKED));
+	CHECK_EQ(held, TD_MOVE_FREE);
+}
+
+TEST(a_helper_at_work_is_waited_for_when_the_client_has_left)
+{
+	struct td_msg detach = {.type = TD_MSG_TYPE_detach};
+	const struct td_act *act;
+
+	begin_parking(8 * MIB);
+	list_two_gpus();
+	answers(TD_UNMOVABLE(GRAPHS));
+	act = order(TD_ACTION_MIGRATE);
+	CHECK_EQ(helped.what, TD_CHECKPOINT_MOVE);
+	CHECK_EQ(say(&w, PARKED, &detach), 0);
+	(void)settle(&w);
+	CHECK_EQ(act->state, TD_ACTION_RUNNING);
+	CHECK(state_is("locked"));
+	helper_ends(TD_CHECKPOINT_END_N);
+	CHECK_EQ(helped.what, TD_CHECKPOINT_BACK);
+	helper_ends(TD_CHECKPOINT_UNLOCKED);
+	CHECK(!state_is("locked"));
+	CHECK_EQ(held, TD_MOVE_FREE);
+}
+
+TEST(a_checkpoint_takes_its_part_of_host_limit)
+{
+	struct td_act *act;
+
+	begin_parking(8 * MIB);
+	(void)plain_program(1, "second", 8 * MIB);
+	w.fakes[1].process->can = TD_CAN_MOVE;
+	snprintf(w.node.options.host_limit, sizeof(w.node.options.host_limit), "12m");
+	td_node_options_changed(&w.node, w.now, "host.limit");
+	(void)settle(&w);
+	checkpoint();
+	helper_ends(TD_CHECKPOINT_DONE);
+	CHECK_EQ(td_host_left(&w.node), 4 * MIB);
+	act = order_of("second", TD_ACTION_CHECKPOINT);
+	CHECK_EQ(act->state, TD_ACTION_REFUSED);
+	CHECK(strstr(act->reason, "host.limit leaves room for 4.0 MiB on the host"));
+	CHECK(strstr(act->reason, "it needs 8"));
+	(void)order(TD_ACTION_RESTORE);
+	helper_ends(TD_CHECKPOINT_DONE);
+	CHECK_EQ(td_host_left(&w.node), 12 * MIB);
+}
+
+TEST(who_was_checkpointed_by_an_earlier_daemon_is_charged_nothing)
+{
+	begin_parking(8 * MIB);
+	orders = 0;
+	says_movable(PARKED, TD_UNMOVABLE(HELD) | TD_UNMOVABLE(SAVED));
+	CHECK(state_is("checkpointed") && !is_open(PARKED));
+	PARKED->slot[0].resident = 8 * MIB;
+	fake_memory(&w, PARKED, 0);
+	CHECK_EQ(client_of(PARKED)->saved.used, 8 * MIB);
+	(void)settle(&w);
+	CHECK_EQ(w.node.gpus[0].account.charged, 0);
+	CHECK_EQ(orders, 0);
+	(void)order(TD_ACTION_RESTORE);
+	CHECK_EQ(helped.what, TD_CHECKPOINT_BACK);
+	helper_ends(TD_CHECKPOINT_DONE);
+	CHECK(is_open(PARKED));
+	CHECK_EQ(held, TD_MOVE_FREE);
+}
+
+TEST(who_was_held_by_an_earlier_daemon_is_brought_back)
+{
+	begin_parking(8 * MIB);
+	orders = 0;
+	says_movable(PARKED, TD_UNMOVABLE(HELD));
+	CHECK_EQ(orders, 1);
+	CHECK_EQ(helped.what, TD_CHECKPOINT_BACK);
+	helper_ends(TD_CHECKPOINT_NOT_SAVED);
+	CHECK(is_open(PARKED));
+	CHECK_EQ(held, TD_MOVE_FREE);
+	/* It may say so again later; that is no news. */
+	says_movable(PARKED, TD_UNMOVABLE(HELD));
+	CHECK(is_open(PARKED));
 }
 
 TEST(a_uuid_is_read_back_as_it_was_written)
