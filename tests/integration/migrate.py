@@ -3,6 +3,7 @@ argument: the build.
 
 TANDEM_MOVES: how many moves in all (200); TANDEM_MOVES_SEED: of what, and when.
 """
+import collections
 import random
 import threading
 
@@ -16,6 +17,8 @@ SEED = int(os.environ.get("TANDEM_MOVES_SEED", "1"))
 BLOCKED = {"managed": "unified memory", "two": "several GPUs"}
 # The library does not move a program that has this; the driver does.
 DRIVEN = ("pool", "graph", "array", "variable", "vmm", "pinned")
+# What the threads of "churn" make, as tandem says.
+MADE = ("does not lock it", "arrays or textures", "memory pools", "did not return in time")
 # The words for a move that was asked for at a moment that did not suit.
 FOR_NOW = ("did not end in time", "is moving already", "it is on that GPU", "found no room")
 
@@ -100,6 +103,29 @@ def what_the_library_does_not_move_the_driver_moves():
         nothing_is_left(world)
 
 
+def what_other_threads_make_meanwhile_moves_or_is_a_reason():
+    """The driver locks nobody here, so that the library goes on moving it."""
+    chance = random.Random(SEED)
+    refused = collections.Counter()
+    moved = 0
+    with World("--gpus", "3") as world:
+        world.call(SOFTGPU, "fault", "call", "cuCheckpointProcessLock=CUDA_ERROR_NOT_SUPPORTED")
+        program = Program(world, SEED, 1, "churn")
+        while moved < MOVES // 4 or not any(w in words for w in MADE for words in refused):
+            done = program.move(chance.randrange(3))
+            program.lives()
+            moved += done.returncode == 0
+            words = "" if done.returncode == 0 else done.stderr
+            assert not words or any(w in words for w in FOR_NOW + MADE), done
+            if words:
+                refused[words.strip().split("refused: ")[-1]] += 1
+            time.sleep(chance.random() / 100)
+        program.goes_on()
+        program.end()
+        nothing_is_left(world)
+    say(f"# {moved} moves; refused: {dict(refused)}")
+
+
 def where_the_driver_does_not_either_it_stays_and_says_both_reasons():
     """The driver has no checkpoints, or fails at one of its calls."""
     with World("--gpus", "2") as world:
@@ -143,6 +169,7 @@ def wrong_orders_are_refused():
 
 run_cases([a_program_lives_on_another_gpu, many_moves_at_random_moments,
            kills_of_program_and_daemon_at_random_moments_of_a_move,
+           what_other_threads_make_meanwhile_moves_or_is_a_reason,
            what_the_library_does_not_move_the_driver_moves,
            where_the_driver_does_not_either_it_stays_and_says_both_reasons,
            what_cannot_move_stays_and_says_why, wrong_orders_are_refused])

@@ -7,7 +7,8 @@
  *
  * It goes on until its standard input ends, and counts its turns in the file PROGRESS. BLOCKED: it
  * has something that cannot be moved: "pool", "managed", "graph", "array", "variable", "two",
- * "vmm" or "pinned". Exit status 0: all was right; 3: a wrong word; 4: a wrong answer; 5: a
+ * "vmm" or "pinned". "churn": other threads make such things and end them again, so that it can be
+ * moved at some moments. Exit status 0: all was right; 3: a wrong word; 4: a wrong answer; 5: a
  * call failed.
  */
 #include <fcntl.h>
@@ -381,6 +382,63 @@ static void block(const char *what)
 	MUST(cuCtxSetCurrent(context));
 }
 
+/* Memory of a pool keeps its bytes while it is there. */
+static void use_pool(struct lane *lane, CUstream stream)
+{
+	uint32_t value = next(lane), back[64];
+	CUdeviceptr address;
+
+	MUST(cuMemAllocAsync(&address, sizeof(back), stream));
+	MUST(cuMemsetD32Async(address, value, 64, stream));
+	MUST(cuStreamSynchronize(stream));
+	usleep(below(lane, 500));
+	/* Another GPU could not write there. */
+	MUST(cuMemsetD32Async(address + 4, value, 63, stream));
+	MUST(cuMemcpyDtoHAsync_v2(back, address, sizeof(back), stream));
+	MUST(cuMemFreeAsync(address, stream));
+	MUST(cuStreamSynchronize(stream));
+	for (unsigned i = 0; i < 64; i++)
+		if (back[i] != value)
+			_exit(3);
+}
+
+/* What cannot be moved, and what has to get twins, comes and goes. */
+static void *churn(void *arg)
+{
+	const struct td_array2d shape = {64, 64, 0x20, 1};
+	struct lane *lane = arg;
+	CUstream stream;
+	CUmodule module;
+	CUevent event;
+	void *array;
+
+	MUST(cuCtxSetCurrent(context));
+	while (!atomic_load(&over)) {
+		MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+		MUST(cuEventCreate(&event, CU_EVENT_DEFAULT));
+		switch (below(lane, 4)) {
+		case 0:
+			MUST(cuArrayCreate_v2(&array, &shape));
+			usleep(below(lane, 500));
+			MUST(cuArrayDestroy(array));
+			break;
+		case 1: use_pool(lane, stream); break;
+		case 2:
+			MUST(cuModuleLoadData(&module, ptx));
+			MUST(cuModuleUnload(module));
+			break;
+		default: break;
+		}
+		MUST(cuEventRecord(event, stream));
+		MUST(cuStreamWaitEvent(stream, event, 0));
+		MUST(cuEventSynchronize(event));
+		MUST(cuEventDestroy_v2(event));
+		MUST(cuStreamDestroy_v2(stream));
+		usleep(below(lane, 4000));
+	}
+	return NULL;
+}
+
 static void map_progress(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -394,7 +452,7 @@ static void map_progress(const char *path)
 int main(int argc, char **argv)
 {
 	static struct lane lanes[THREADS];
-	unsigned count = argc > 2 ? (unsigned)atoi(argv[2]) : 0;
+	unsigned count = argc > 2 ? (unsigned)atoi(argv[2]) : 0, churns;
 	char c;
 
 	if (argc < 4 || !count || count > THREADS) {
@@ -408,11 +466,14 @@ int main(int argc, char **argv)
 	MUST(cuCtxSetCurrent(context));
 	MUST(cuCtxGetId(context, &context_id));
 	MUST(cuDeviceGetUuid_v2((CUuuid *)uuid, device));
-	if (argc > 4)
+	churns = argc > 4 && !strcmp(argv[4], "churn") ? THREADS - count : 0;
+	if (argc > 4 && !churns)
 		block(argv[4]);
+	count += churns;
 	for (unsigned i = 0; i < count; i++) {
 		lanes[i].random = (strtoull(argv[1], NULL, 10) + i) * 0x9e3779b97f4a7c15ull;
-		IS(!pthread_create(&lanes[i].id, NULL, run, &lanes[i]));
+		IS(!pthread_create(
+			&lanes[i].id, NULL, i < count - churns ? run : churn, &lanes[i]));
 	}
 	while (read(STDIN_FILENO, &c, 1) > 0)
 		;

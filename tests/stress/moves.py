@@ -183,7 +183,8 @@ class Stress:
     def end(self, program):
         if program.parked:
             done = self.world.call(TANDEM, "restore", str(program.pid()))
-            assert done.returncode == 0, done
+            # A restore whose asker was killed may have been under way.
+            assert done.returncode == 0 or "it is not checkpointed" in done.stderr, done
         program.goes_on()
         program.end()
 

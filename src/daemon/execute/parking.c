@@ -341,13 +341,16 @@ void td_parking_found(
 	if (process->parking.number || process->parking.is_saved)
 		return;
 	td_stopped_is_locked(node, process, now_ns);
-	td_list_for_each (it, &process->clients)
-		td_parking_take_off(td_parking_client_at(it));
-	process->parking = (struct td_parking){.closes = true, .holds = true, .is_saved = true};
-	td_quota_gather(node);
-	/* A helper of the daemon before may have been anywhere: the driver is asked. */
-	if (!(held & TD_UNMOVABLE(SAVED)))
+	process->parking = (struct td_parking){.closes = true, .holds = true};
+	if (held & TD_UNMOVABLE(SAVED)) {
+		td_list_for_each (it, &process->clients)
+			td_parking_take_off(td_parking_client_at(it));
+		process->parking.is_saved = true;
+		td_quota_gather(node);
+	} else {
+		/* A helper of the daemon before may have been anywhere: the driver is asked. */
 		td_actions_restore(node, process, now_ns);
+	}
 }
 
 void td_parking_step(struct td_node *node, struct td_act *act, uint64_t now_ns)

@@ -329,10 +329,10 @@ static __attribute__((noinline, cold)) void meter(struct td_marker *marker, void
 			return CUDA_ERROR_INVALID_VALUE;                                           \
 		marker = td_gate_enter_naming();                                                   \
 		r = td_real.symbol TD_ARGS_##symbol;                                               \
-		td_gate_leave(marker);                                                             \
-		/* Texture objects belong to a context too, so they are exchanged as well. */      \
+		/* Texture objects belong to a context too. A move waits until this is noted. */   \
 		if (TD_SYMBOL_##symbol == TD_SYMBOL_cuTexObjectCreate && !r)                       \
 			td_unmovable_note(TD_UNMOVABLE(ARRAYS));                                   \
+		td_gate_leave(marker);                                                             \
 		return r;                                                                          \
 	}
 
