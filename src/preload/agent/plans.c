@@ -1,4 +1,5 @@
 /* Carries out the daemon's plans: closes, drains, moves memory, reports; see plans.h. */
+#include "preload/agent/moves.h"
 #include "preload/agent/plans_internal.h"
 #include "preload/base/agent_calls.h"
 #include "preload/base/backend.h"
@@ -326,10 +327,11 @@ static uint64_t empty(uint64_t now_ns)
 	}
 	/*
 	 * If nothing was ever submitted, or all of it has ended, the drain thread need not be
-	 * woken.
+	 * woken. It has ended where the driver holds the process, which must not be asked then.
 	 */
 	closing.ticket = 0;
-	if (td_marker_launches() && td_context_gpu_count() && !td_drain_is_idle()) {
+	if (td_marker_launches() && td_context_gpu_count() && !td_moves_is_held() &&
+		!td_drain_is_idle()) {
 		closing.ticket = td_drain_begin();
 		/* The drain thread could not be started: try again. */
 		if (!closing.ticket)
