@@ -17,7 +17,7 @@ SEED = int(os.environ.get("TANDEM_MOVES_SEED", "1"))
 BLOCKED = {"managed": "unified memory", "two": "several GPUs"}
 # The library does not move a program that has this; the driver does.
 DRIVEN = ("pool", "graph", "array", "variable", "vmm", "pinned")
-# What the threads of "churn" make, as tandem says.
+# The words of tandem for things that the threads of "churn" make.
 MADE = ("does not lock it", "arrays or textures", "memory pools", "did not return in time")
 # The words for a move that was asked for at a moment that did not suit.
 FOR_NOW = ("did not end in time", "is moving already", "it is on that GPU", "found no room")

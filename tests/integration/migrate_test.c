@@ -402,7 +402,7 @@ static void use_pool(struct lane *lane, CUstream stream)
 			_exit(3);
 }
 
-/* What cannot be moved, and what has to get twins, comes and goes. */
+/* Makes and ends things that cannot be moved, and things that have to get twins. */
 static void *churn(void *arg)
 {
 	const struct td_array2d shape = {64, 64, 0x20, 1};
