@@ -18,7 +18,7 @@
 #define OUT_OF_MEMORY 2
 /* Restoring on other GPUs came with CUDA 13.0 (driver 580). */
 #define REMAP_VERSION 13000
-#define ARGUMENTS     4
+#define ARGUMENTS     5
 
 /* CUprocessState */
 enum state {
@@ -230,16 +230,17 @@ static bool read_pairs(int argc, char **argv, struct pair *ret)
 enum td_checkpoint_end td_checkpoint_main(int argc, char **argv)
 {
 	struct pair pairs[TD_CHECKPOINT_PAIRS_MAX];
-	uint64_t what, pid, uid, timeout_ms;
+	uint64_t what, pid, uid, timeout_ms, daemon;
 	enum td_checkpoint_end end;
 
 	if (argc < ARGUMENTS || td_parse_u64(argv[0], 0, TD_CHECKPOINT_N - 1, &what, NULL) ||
 		td_parse_u64(argv[1], 1, INT32_MAX, &pid, NULL) ||
 		td_parse_u64(argv[2], 0, UINT32_MAX, &uid, NULL) ||
 		td_parse_u64(argv[3], 0, UINT32_MAX, &timeout_ms, NULL) ||
+		td_parse_u64(argv[4], 1, INT32_MAX, &daemon, NULL) ||
 		!read_pairs(argc - ARGUMENTS, argv + ARGUMENTS, pairs) || !become((uid_t)uid))
 		return TD_CHECKPOINT_NO_DRIVER;
-	parent = getppid();
+	parent = (pid_t)daemon;
 	end = load();
 	if (end)
 		return end;

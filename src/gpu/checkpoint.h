@@ -66,7 +66,8 @@ enum td_checkpoint_step {
  *
  * The arguments of the helper, each of which is one string:
  * [0] the number of an enum td_checkpoint  [1] pid  [2] uid, the user that root becomes
- * [3] how long locking may take, in ms     [4...] MOVE: pairs of UUIDs, each as 32 hex digits
+ * [3] how long locking may take, in ms     [4] the pid of the daemon
+ * [5...] MOVE: pairs of UUIDs, each as 32 hex digits
  */
 #define TD_CHECKPOINT_PAIRS_MAX 64
 enum td_checkpoint_end td_checkpoint_main(int argc, char **argv);

@@ -15,7 +15,7 @@
 #include "daemon/model/node.h"
 #include "daemon/model/sharing/pool.h"
 
-#define NUMBERS 4
+#define NUMBERS 5
 
 extern char **environ;
 
@@ -100,6 +100,7 @@ static int run(const struct td_checkpoint_order *order, struct td_helper *ret)
 	snprintf(numbers[1], sizeof(numbers[1]), "%d", (int)order->pid);
 	snprintf(numbers[2], sizeof(numbers[2]), "%u", (unsigned)order->who.uid);
 	snprintf(numbers[3], sizeof(numbers[3]), "%" PRIu32, order->timeout_ms);
+	snprintf(numbers[4], sizeof(numbers[4]), "%d", (int)getpid());
 	for (uint32_t i = 0; i < NUMBERS; i++)
 		argv[n++] = numbers[i];
 	for (uint32_t i = 0; i < order->pair_count; i++)
