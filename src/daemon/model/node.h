@@ -244,9 +244,7 @@ struct td_client {
 	 * overhead_bytes may contain.
 	 */
 	uint64_t imported_bytes, imported_ns, overhead_imported_bytes;
-	/*
-	 * Memory that the client has freed and other processes may still have open, as it reports.
-	 */
+	/* Memory that it has freed and other processes may still have open, as it reports. */
 	uint64_t given_up_bytes;
 	bool has_news; /* some imported memory may count as this client's own since the last step */
 	/*
@@ -314,9 +312,7 @@ struct td_client {
 		uint32_t vain; /* how many times in a row the gate opened and nothing had changed */
 	} settled;
 	struct td_grant grant; /* its part of the last plan */
-	/*
-	 * the former `device` while a checkpoint has this memory on the host and `device` is empty
-	 */
+	/* the former `device`, which is empty while a checkpoint has this memory on the host */
 	struct td_holding saved;
 };
 
@@ -379,10 +375,10 @@ struct td_moving {
 struct td_parking {
 	uint64_t number; /* the number of the act; 0: none is under way */
 	bool closes;     /* the gate is closed for the checkpoint */
-	bool looks; /* the process was asked what prevents a checkpoint and has not answered yet */
-	bool holds; /* it was told to make no calls of its own (MOVE HOLD) */
-	bool goes;  /* a helper is at work: its memory is on the host, or goes there */
-	bool is_saved;     /* its memory is on the host, and it occupies none of its GPUs */
+	bool looks;      /* it was asked what prevents a checkpoint, and has not answered yet */
+	bool holds;      /* it was told to make no calls of its own (MOVE HOLD) */
+	bool goes;       /* a helper is at work: its memory is on the host, or goes there */
+	bool is_saved;   /* its memory is on the host, and it occupies none of its GPUs */
 	bool may_be_there; /* on `gpu`: a helper that was to restore it there was ended */
 	uint8_t gpu[16];
 };
