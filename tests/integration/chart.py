@@ -111,17 +111,50 @@ def quotas_and_scheduler_reach_the_commands():
     assert not [word for word in every["tandem-admission"] if "--scheduler" in word], every
 
 
-def only_the_scheduler_may_do_something():
+def rules_of(objects, name):
+    return [rule for thing in objects if thing["kind"] in ("ClusterRole", "Role")
+            and thing["metadata"]["name"] == name for rule in thing["rules"]]
+
+
+def who_may_do_something_may_do_no_more_than_it_needs():
     objects = rendered(ALL)
     for thing, spec in pods(objects):
         if thing["metadata"]["name"] == "tandem-kube-sched":
             assert spec["serviceAccountName"] == "tandem-kube-sched", spec
         else:
             assert spec["automountServiceAccountToken"] is False, spec
-    rules = [rule for thing in objects if thing["kind"] in ("ClusterRole", "Role")
-             for rule in thing["rules"]]
-    assert len(rules) == 5 and "*" not in json.dumps(rules), rules
+    rules = rules_of(objects, "tandem-kube-sched")
+    assert len(rules) == 6 and "*" not in json.dumps(rules), rules
     assert not [rule for rule in rules if "secrets" in rule["resources"]], rules
+    assert [rule["resources"] for rule in rules if "patch" in rule["verbs"]] == [["pods/status"]]
+    assert rules_of(objects, "tandem-node") == [
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}]
+    roles = [thing for thing in objects if thing["kind"] in ("ClusterRole", "Role")]
+    assert len(roles) == 3, roles
+
+
+def the_plugin_alone_asks_where_pods_were_placed():
+    node, = [spec for thing, spec in pods(rendered()) if thing["kind"] == "DaemonSet"]
+    assert node["serviceAccountName"] == "tandem-node", node
+    with_token = [container for container in node["containers"] + node["initContainers"]
+                  if "account" in [mount["name"] for mount in container["volumeMounts"]]]
+    plugin, = with_token
+    assert "--node-name=$(NODE)" in plugin["command"], plugin
+    assert {"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}} in (
+        plugin["env"]), plugin
+    node, = [spec for thing, spec in pods(rendered(["scheduler.enabled=false"]))
+             if thing["kind"] == "DaemonSet"]
+    assert "serviceAccountName" not in node and "node-name" not in json.dumps(node), node
+    assert "account" not in [volume["name"] for volume in node["volumes"]], node
+
+
+def no_pod_escapes_the_admission_by_a_label_of_its_own():
+    webhook, = [thing for thing in rendered(ALL) if thing["kind"].startswith("Mutating")]
+    for one in webhook["webhooks"]:
+        assert "objectSelector" not in one, one
+        assert one["rules"][0]["operations"] == ["CREATE", "UPDATE"], one
+        assert {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["gpus"]} in (
+            one["namespaceSelector"]["matchExpressions"]), one
 
 
 def the_manifest_is_what_the_chart_says():
@@ -182,6 +215,8 @@ def helm_says_the_same():
 
 run_cases([each_choice_makes_valid_objects, selectors_find_their_pods_and_volumes_exist,
            its_commands_are_known_to_the_programs, quotas_and_scheduler_reach_the_commands,
-           only_the_scheduler_may_do_something, the_manifest_is_what_the_chart_says,
+           who_may_do_something_may_do_no_more_than_it_needs,
+           the_plugin_alone_asks_where_pods_were_placed,
+           no_pod_escapes_the_admission_by_a_label_of_its_own, the_manifest_is_what_the_chart_says,
            a_key_or_an_action_that_is_not_known_is_quoted,
            a_certificate_of_the_script_has_the_name_of_the_service, helm_says_the_same])

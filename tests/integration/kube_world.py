@@ -311,6 +311,8 @@ class Cluster:
             return self.evict(space, part[5], body)
         item = self.find(space, part[5])
         if method == "PATCH":
+            if part[-1] != "status" or set(body) != {"metadata"}:
+                raise Refusal(403, "Forbidden", "its role lets it patch the status alone")
             merge(item, body)
             self.change("pods", "MODIFIED", item)
         return 200, item

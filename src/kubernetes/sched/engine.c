@@ -413,7 +413,8 @@ static int upgrade(struct td_engine *engine, const char *id, uint64_t epoch)
 		return 0;
 	td_text_clear(&k->body);
 	td_kube_write_upgrade(&k->body, &entry->pod);
-	pod_path(path, &entry->pod, "");
+	/* It carries annotations, too, and whoever may write it cannot change what the pod runs. */
+	pod_path(path, &entry->pod, "/status");
 	status = send_body(k, "PATCH", path, PATCH);
 	if (!CREATED(status))
 		return status == 404 || status == 409 ? 0
