@@ -179,11 +179,13 @@ def files_that_do_not_belong_together_change_nothing():
 
 def a_body_that_is_too_large_is_refused():
     with Server() as server:
-        status, text = server.ask("x" * (5 << 20))
-        assert status == 413 and "4 MiB" in text, (status, text)
-        large = pod("50")
-        large["metadata"]["annotations"]["other"] = "y" * (3 << 20)
-        assert server.judge(large)["allowed"]
+        status, text = server.ask("x" * (25 << 20))
+        assert status == 413 and "24 MiB" in text, (status, text)
+        # The most that etcd keeps, as an API server may write it.
+        large = pod("150")
+        large["spec"]["containers"][0]["args"] = ["\1" * (3 << 19)] * 2
+        assert len(json.dumps(review(large))) > 18 << 20
+        assert not server.judge(large)["allowed"]
 
 
 def who_sends_nothing_or_no_tls_keeps_nobody_out():

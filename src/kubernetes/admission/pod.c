@@ -118,21 +118,24 @@ static int asks(struct review *review, const json_t *container)
 
 /* -- settings -- */
 
+static const char *const placement[] = {
+#define NAME(name) name,
+	TD_KUBE_PLACEMENT(NAME)
+#undef NAME
+};
+
+enum { PLACEMENTS = sizeof(placement) / sizeof(*placement) };
+
 /* A pod that comes with them would claim a place that nobody gave it. */
 static int refuse_placement(struct review *review)
 {
-	static const char *names[] = {"gpu-index", "share", "epoch", "guest"};
 	const json_t *annotations = annotations_of(review->pod);
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		char name[64];
-
-		snprintf(name, sizeof(name), TD_ADMISSION_DOMAIN "%s", names[i]);
-		if (json_object_get(annotations, name))
+	for (size_t i = 0; i < PLACEMENTS; i++)
+		if (json_object_get(annotations, placement[i]))
 			return td_err_set(&review->ret->err, -EINVAL,
 				"annotation %s: the scheduler writes it: expected a pod without it",
-				name);
-	}
+				placement[i]);
 	return 0;
 }
 
@@ -145,7 +148,7 @@ static int read_annotations(struct review *review)
 		char name[64];
 		const char *value;
 
-		snprintf(name, sizeof(name), TD_ADMISSION_DOMAIN "%s", td_job_key_name(k));
+		snprintf(name, sizeof(name), TD_KUBE_DOMAIN "%s", td_job_key_name(k));
 		value = json_string_value(json_object_get(annotations, name));
 		if (!value)
 			continue;
@@ -287,11 +290,11 @@ static void warn_of_settings(struct review *review)
 	char text[256];
 
 	for (uint32_t k = 0; k < TD_JOB_KEY_N; k++) {
-		snprintf(text, sizeof(text), TD_ADMISSION_DOMAIN "%s", td_job_key_name(k));
+		snprintf(text, sizeof(text), TD_KUBE_DOMAIN "%s", td_job_key_name(k));
 		if (!json_object_get(annotations, text))
 			continue;
 		snprintf(text, sizeof(text),
-			"annotation " TD_ADMISSION_DOMAIN "%s has no effect: no container asks for "
+			"annotation " TD_KUBE_DOMAIN "%s has no effect: no container asks for "
 			"%.64s",
 			td_job_key_name(k), review->options->resource);
 		warn(review, text);
@@ -333,6 +336,36 @@ int td_admission_judge(
 	else
 		warn_of_settings(&review);
 	return review.failed ? -ENOMEM : 0;
+}
+
+static bool is_changed(const json_t *before, const json_t *after, const char *name)
+{
+	const json_t *a = json_object_get(before, name), *b = json_object_get(after, name);
+
+	return (a || b) && !json_equal(a, b);
+}
+
+int td_admission_judge_change(const struct td_admission_options *options, const json_t *before,
+	const json_t *pod, struct td_admission *ret)
+{
+	const struct review review = {.options = options, .ret = ret, .pod = pod};
+	const json_t *old = annotations_of(before), *new = annotations_of(pod);
+	const char *changed = NULL;
+
+	*ret = (struct td_admission){.patch = json_array(), .warnings = json_array()};
+	if (!ret->patch || !ret->warnings)
+		return -ENOMEM;
+	for (size_t i = 0; i < PLACEMENTS && !changed; i++)
+		if (is_changed(old, new, placement[i]))
+			changed = placement[i];
+	if (!changed && names_resource(&review) && is_changed(old, new, TD_KUBE_CLASS))
+		changed = TD_KUBE_CLASS;
+	if (!changed)
+		return 0;
+	(void)td_err_set(&ret->err, -EINVAL,
+		"annotation %s: the pod is placed by it: expected it as it was", changed);
+	ret->verdict = TD_ADMISSION_REFUSED;
+	return 0;
 }
 
 void td_admission_deinit(struct td_admission *admission)

@@ -15,8 +15,8 @@
 #include <jansson.h>
 
 #include "base/err.h"
+#include "kubernetes/sched/annotations.h"
 
-#define TD_ADMISSION_DOMAIN   "tandem.dev/"
 #define TD_ADMISSION_GPUS_MAX 64u /* of one container, as TD_SLICES_GPUS */
 
 struct td_admission_options {
@@ -44,4 +44,11 @@ struct td_admission {
  */
 int td_admission_judge(
 	const struct td_admission_options *options, const json_t *pod, struct td_admission *ret);
+/*
+ * Judges a change of a pod: what the scheduler has written stays, and so does the class, by which
+ * it has placed the pod. The scheduler itself writes with the pod's binding and its status, about
+ * which an admission is not asked. Returns as td_admission_judge().
+ */
+int td_admission_judge_change(const struct td_admission_options *options, const json_t *before,
+	const json_t *pod, struct td_admission *ret);
 void td_admission_deinit(struct td_admission *admission);

@@ -115,12 +115,18 @@ static void name_pod(const json_t *request, char *ret)
 static int answer(const struct td_admission_options *options, const json_t *request,
 	struct td_text *ret, struct td_review *ret_review)
 {
-	bool judged = !strcmp(text_of(request, "operation"), "CREATE") &&
-		      !*text_of(request, "subResource");
+	const json_t *pod = json_object_get(request, "object");
+	const char *operation = text_of(request, "operation");
 	struct td_admission admission = {0};
-	int r = judged ? td_admission_judge(options, json_object_get(request, "object"), &admission)
-		       : 0;
+	int r = 0;
 
+	if (*text_of(request, "subResource"))
+		operation = "";
+	if (!strcmp(operation, "CREATE"))
+		r = td_admission_judge(options, pod, &admission);
+	else if (!strcmp(operation, "UPDATE"))
+		r = td_admission_judge_change(
+			options, json_object_get(request, "oldObject"), pod, &admission);
 	r = r ? r : write_answer(ret, json_object_get(request, "uid"), &admission);
 	ret_review->verdict = admission.verdict;
 	name_pod(request, ret_review->pod);
@@ -134,7 +140,8 @@ int td_review_answer(const struct td_admission_options *options, const char *bod
 	struct td_text *ret, struct td_review *ret_review, struct td_err *err)
 {
 	json_error_t where;
-	json_t *root = json_loadb(body, length, 0, &where);
+	/* A NUL ends a text here. Were it an error, its pod would pass without a judgement. */
+	json_t *root = json_loadb(body, length, JSON_ALLOW_NUL, &where);
 	int r;
 
 	if (!root)

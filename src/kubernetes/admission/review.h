@@ -20,9 +20,9 @@ struct td_review {
 };
 
 /*
- * Answers a question with the text of an AdmissionReview. Only pods that are created are judged;
- * whatever else is done to a pod is allowed. Returns 0; -EINVAL with err for a text that is not
- * such a question about a pod; -ENOMEM.
+ * Answers a question with the text of an AdmissionReview. Pods that are created or changed are
+ * judged; whatever else is done to a pod is allowed. Returns 0; -EINVAL with err for a text that is
+ * not such a question about a pod; -ENOMEM.
  */
 int td_review_answer(const struct td_admission_options *options, const char *body, size_t length,
 	struct td_text *ret, struct td_review *ret_review, struct td_err *err);

@@ -130,7 +130,7 @@ static enum MHD_Result answer(
 	struct request *request, struct MHD_Connection *connection, const char *path, bool gets)
 {
 	if (request->refused == MHD_HTTP_CONTENT_TOO_LARGE)
-		return send_line(connection, request->refused, "expected at most 4 MiB\n");
+		return send_line(connection, request->refused, "expected at most 24 MiB\n");
 	if (request->refused)
 		return send_line(connection, request->refused, "no memory\n");
 	if (gets && !strcmp(path, "/healthz"))

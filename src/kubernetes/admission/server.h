@@ -15,8 +15,12 @@
 
 struct MHD_Daemon;
 
-#define TD_SERVER_BODY_MAX    (4u << 20)  /* more than the API server's largest question */
-#define TD_SERVER_BODIES_MAX  (32u << 20) /* of all requests at once */
+/*
+ * More than the API server's largest question, because a pod whose question is refused passes: two
+ * objects of 1.5 MiB, the most that etcd keeps, whose bytes may be written with six of JSON each.
+ */
+#define TD_SERVER_BODY_MAX    (24u << 20)
+#define TD_SERVER_BODIES_MAX  (64u << 20) /* of all requests at once */
 #define TD_SERVER_CONNECTIONS 64u
 #define TD_SERVER_IDLE_S      10u /* a connection that sends nothing is closed */
 /* A request that is not complete by then is given up. */

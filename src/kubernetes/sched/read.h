@@ -12,18 +12,12 @@
 #include <stdint.h>
 
 #include "cluster/brain/brain.h"
+#include "kubernetes/sched/annotations.h"
 
 #define TD_KUBE_PER_GPU 100u /* of the resource for each GPU */
 #define TD_KUBE_NAME    254u /* bytes of a name with its NUL */
 #define TD_KUBE_WHY     192u
 #define TD_KUBE_GPUS    16u /* of a node */
-
-/* The annotations of a pod that the scheduler writes, and the class, which its user writes. */
-#define TD_KUBE_GPU_INDEX "tandem.dev/gpu-index"
-#define TD_KUBE_SHARE     "tandem.dev/share"
-#define TD_KUBE_EPOCH     "tandem.dev/epoch"
-#define TD_KUBE_GUEST     "tandem.dev/guest"
-#define TD_KUBE_CLASS     "tandem.dev/class"
 
 /* Amounts that a pod asks of its node, or that a node has for pods. */
 struct td_kube_amounts {

@@ -78,7 +78,7 @@ static void apply(json_t *pod, const char *patch)
 static json_t *admit(const struct td_admission_options *with, const char *pod)
 {
 	struct td_text question = {0}, text = {0};
-	json_t *answer, *response, *ret = json_loads(pod, 0, NULL);
+	json_t *answer, *response, *ret = json_loads(pod, JSON_ALLOW_NUL, NULL);
 	const char *patch, *said;
 
 	CHECK(ret != NULL);
@@ -361,9 +361,59 @@ TEST(a_pod_without_a_share_keeps_its_scheduler)
 	CHECK_EQ(operations, 0);
 }
 
-TEST(only_new_pods_are_judged)
+/* Returns what is said of a change. */
+static const char *refusal_of_change(const char *before, const char *after, const char *more)
 {
-	static const char *others[] = {"\"operation\":\"UPDATE\"", "\"operation\":\"DELETE\"",
+	struct td_text question = {0}, text = {0};
+	json_t *answer;
+	const char *said;
+
+	td_text_add(&question,
+		"{\"kind\":\"AdmissionReview\",\"apiVersion\":\"admission.k8s.io/v1\","
+		"\"request\":{\"uid\":\"u\",\"kind\":{\"kind\":\"Pod\"},\"operation\":\"UPDATE\"%s,"
+		"\"oldObject\":%s,\"object\":%s}}",
+		more, before, after);
+	CHECK_EQ(ask(&options, question.text, &text, NULL), 0);
+	answer = json_loads(text.text, 0, NULL);
+	said = json_string_value(json_object_get(
+		json_object_get(json_object_get(answer, "response"), "status"), "message"));
+	snprintf(message, sizeof(message), "%s", said ? said : "");
+	json_decref(answer);
+	td_text_deinit(&question);
+	td_text_deinit(&text);
+	return message;
+}
+
+#define NOTED(annotations) POD(annotations, "\"containers\":[" CONTAINER(GPU("\"50\""), "") "]")
+
+TEST(what_the_scheduler_has_written_cannot_be_changed)
+{
+	static const char placed[] = NOTED("\"tandem.dev/gpu-index\":\"0\"");
+	static const char other[] = NOTED("\"tandem.dev/gpu-index\":\"1\"");
+	static const char none[] = NOTED("\"a\":\"b\"");
+	static const char class[] = NOTED("\"tandem.dev/class\":\"guaranteed\"");
+	static const char plain[] = POD("\"tandem.dev/class\":\"online\"", "\"containers\":[]");
+
+	CHECK_STR(refusal_of_change(placed, placed, ""), "");
+	CHECK_STR(refusal_of_change(none, NOTED("\"a\":\"c\""), ""), "");
+	CHECK(strstr(refusal_of_change(placed, other, ""), "annotation tandem.dev/gpu-index: "));
+	CHECK(strstr(refusal_of_change(none, placed, ""), "annotation tandem.dev/gpu-index: "));
+	CHECK(strstr(refusal_of_change(placed, none, ""), "annotation tandem.dev/gpu-index: "));
+	CHECK(strstr(refusal_of_change(none, class, ""), "annotation tandem.dev/class: "));
+	CHECK_STR(refusal_of_change(POD("", "\"containers\":[]"), plain, ""), "");
+	CHECK_STR(refusal_of_change(placed, other, ",\"subResource\":\"status\""), "");
+}
+
+TEST(a_nul_in_a_text_does_not_let_a_pod_pass)
+{
+	CHECK(strstr(refusal(POD("\"other\":\"a\\u0000b\"",
+			     "\"containers\":[" CONTAINER(GPU("\"150\""), "") "]")),
+		      "\"150\"") != NULL);
+}
+
+TEST(only_new_pods_and_changes_are_judged)
+{
+	static const char *others[] = {"\"operation\":\"DELETE\"", "\"operation\":\"CONNECT\"",
 		"\"operation\":\"CREATE\",\"subResource\":\"binding\""};
 
 	for (size_t i = 0; i < 3; i++) {

@@ -1,0 +1,17 @@
+/*
+ * The annotations of a pod that tandem-kube-sched writes when it binds the pod. Nobody else may
+ * write them: whoever did would claim a place that nobody gave it.
+ */
+#pragma once
+
+#define TD_KUBE_DOMAIN "tandem.dev/"
+
+#define TD_KUBE_GPU_INDEX TD_KUBE_DOMAIN "gpu-index" /* its GPUs on the node: "0", "2,3" */
+#define TD_KUBE_SHARE     TD_KUBE_DOMAIN "share"     /* hundredths of each of these */
+#define TD_KUBE_EPOCH     TD_KUBE_DOMAIN "epoch"     /* the number of the placement */
+#define TD_KUBE_GUEST     TD_KUBE_DOMAIN "guest"     /* "true": it has what the holder leaves */
+
+#define TD_KUBE_PLACEMENT(X) X(TD_KUBE_GPU_INDEX) X(TD_KUBE_SHARE) X(TD_KUBE_EPOCH) X(TD_KUBE_GUEST)
+
+/* This one its user writes, and it stays as it was when the pod was made. */
+#define TD_KUBE_CLASS TD_KUBE_DOMAIN "class"
