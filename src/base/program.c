@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -106,6 +108,19 @@ char *td_program_beside(char *buf, size_t len, const char *const *candidates)
 			return strcpy(buf, resolved);
 	}
 	return NULL;
+}
+
+int td_end_signals(void)
+{
+	sigset_t ends;
+
+	(void)signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGHUP);
+	(void)sigprocmask(SIG_BLOCK, &ends, NULL);
+	return signalfd(-1, &ends, SFD_CLOEXEC);
 }
 
 void td_output_flush(void)

@@ -38,6 +38,12 @@ const char *td_exec_reason(const char *path, int error);
  */
 char *td_program_beside(char *buf, size_t len, const char *const *candidates);
 
+/*
+ * For a program with one loop: blocks SIGTERM, SIGINT and SIGHUP and ignores SIGPIPE. Returns a
+ * descriptor that is readable when one of the three has come, or -1 with errno.
+ */
+int td_end_signals(void);
+
 /* Flushes stdout and remembers the reason if that fails. */
 void td_output_flush(void);
 

@@ -11,12 +11,10 @@
 #include <errno.h>
 #include <getopt.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -271,19 +269,6 @@ static int serve(struct plugin *plugin)
 	}
 }
 
-static int block_signals(void)
-{
-	sigset_t ends;
-
-	(void)signal(SIGPIPE, SIG_IGN);
-	sigemptyset(&ends);
-	sigaddset(&ends, SIGTERM);
-	sigaddset(&ends, SIGINT);
-	sigaddset(&ends, SIGHUP);
-	(void)sigprocmask(SIG_BLOCK, &ends, NULL);
-	return signalfd(-1, &ends, SFD_CLOEXEC);
-}
-
 /* Splits the path of the daemon's socket, because its folder is mounted into containers. */
 static int read_socket(struct plugin *plugin, struct td_err *err)
 {
@@ -379,7 +364,7 @@ static int run(const struct options *options)
 
 	plugin.options = *options;
 	plugin.listener = plugin.inotify = -1;
-	plugin.signals = block_signals();
+	plugin.signals = td_end_signals();
 	if (plugin.signals < 0)
 		return fail(strerror(errno));
 	if (prepare(&plugin, &err))

@@ -11,11 +11,9 @@
 #include <errno.h>
 #include <getopt.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -201,19 +199,6 @@ static void end_records(void)
 
 /* --- the loop --- */
 
-static int open_signals(void)
-{
-	sigset_t ends;
-
-	(void)signal(SIGPIPE, SIG_IGN);
-	sigemptyset(&ends);
-	sigaddset(&ends, SIGTERM);
-	sigaddset(&ends, SIGINT);
-	sigaddset(&ends, SIGHUP);
-	(void)sigprocmask(SIG_BLOCK, &ends, NULL);
-	return signalfd(-1, &ends, SFD_CLOEXEC);
-}
-
 /* Schedules until a signal comes. */
 static void serve(struct td_scheduler *scheduler, struct td_state *state, int signals)
 {
@@ -238,7 +223,7 @@ static int run(const struct options *o, struct td_err *err)
 	struct td_scheduler *scheduler = NULL;
 	struct td_state *state = NULL;
 	struct td_scheduler_options options = o->sched.scheduler;
-	int signals = open_signals(), r = engine ? 0 : td_err_set(err, -ENOMEM, "no memory");
+	int signals = td_end_signals(), r = engine ? 0 : td_err_set(err, -ENOMEM, "no memory");
 
 	options.brain.shape.gpu_bytes = o->gpu_bytes;
 	options.status = o->status;

@@ -9,12 +9,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -150,19 +148,6 @@ static int serve(struct td_http *http, int signals)
 	}
 }
 
-static int block_signals(void)
-{
-	sigset_t ends;
-
-	(void)signal(SIGPIPE, SIG_IGN);
-	sigemptyset(&ends);
-	sigaddset(&ends, SIGTERM);
-	sigaddset(&ends, SIGINT);
-	sigaddset(&ends, SIGHUP);
-	(void)sigprocmask(SIG_BLOCK, &ends, NULL);
-	return signalfd(-1, &ends, SFD_CLOEXEC);
-}
-
 static int run(const struct options *options, const char *socket_path)
 {
 	static struct td_http http;
@@ -170,7 +155,7 @@ static int run(const struct options *options, const char *socket_path)
 	static struct td_verb_runs runs;
 	struct td_err err = {0};
 	struct td_place place;
-	int r, signals = block_signals();
+	int r, signals = td_end_signals();
 
 	if (signals < 0)
 		return fail(strerror(errno));

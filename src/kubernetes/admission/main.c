@@ -11,10 +11,8 @@
 #include <errno.h>
 #include <getopt.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/bounds.h"
@@ -134,19 +132,6 @@ static int parse(int argc, char **argv, struct options *o, struct td_err *err)
 
 /* -- the loop -- */
 
-static int open_signals(void)
-{
-	sigset_t ends;
-
-	(void)signal(SIGPIPE, SIG_IGN);
-	sigemptyset(&ends);
-	sigaddset(&ends, SIGTERM);
-	sigaddset(&ends, SIGINT);
-	sigaddset(&ends, SIGHUP);
-	(void)sigprocmask(SIG_BLOCK, &ends, NULL);
-	return signalfd(-1, &ends, SFD_CLOEXEC);
-}
-
 static void look_at_certificate(struct td_certificate *certificate, uint64_t now_ns)
 {
 	struct td_err err = {0};
@@ -181,7 +166,7 @@ static int run(const struct options *o, struct td_err *err)
 {
 	static struct td_certificate certificate;
 	static struct td_server server;
-	int signals = open_signals(), fd = -1, r;
+	int signals = td_end_signals(), fd = -1, r;
 
 	if (signals < 0)
 		return td_err_set(err, -errno, "no signals: %s", strerror(errno));
