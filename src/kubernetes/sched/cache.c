@@ -67,11 +67,18 @@ struct td_kube_place *td_kube_cache_find_node(struct td_kube_cache *cache, const
 
 /* --- pods --- */
 
-/* Removes a record of this owner and copies its job. Returns whether there was one. */
-static bool claim_job(struct td_kube_cache *cache, const char *owner, char *ret_job)
+static bool is_successor(const struct td_kube_pod *pod, const struct td_kube_back *back)
 {
-	for (uint32_t k = 0; *owner && k < cache->backs; k++)
-		if (!strcmp(cache->back[k].owner, owner)) {
+	return *pod->owner && !strcmp(back->owner, pod->owner) &&
+	       !strcmp(back->space, pod->space) && back->slices == pod->asks.slices &&
+	       back->is_guaranteed == pod->is_guaranteed && back->is_automatic == pod->is_automatic;
+}
+
+/* Removes a record that the pod succeeds and copies its job. Returns whether there was one. */
+static bool claim_job(struct td_kube_cache *cache, const struct td_kube_pod *pod, char *ret_job)
+{
+	for (uint32_t k = 0; k < cache->backs; k++)
+		if (is_successor(pod, &cache->back[k])) {
 			strcpy(ret_job, cache->back[k].job);
 			cache->back[k] = cache->back[--cache->backs];
 			return true;
@@ -85,14 +92,19 @@ static void remove_pod(struct td_kube_cache *cache, uint32_t at)
 	td_name_table_remove(&cache->pods, at);
 }
 
-/* A pod is never unbound: an older state of it, which may come later, does not change that. */
+/*
+ * A pod is never unbound, and its placement never changes: an older state of it may come later, and
+ * whoever may edit the pod may edit its annotations. Only a guest becomes the holder.
+ */
 static void keep_binding(struct td_kube_pod *pod, const struct td_kube_pod *known)
 {
-	if (*pod->node || !*known->node)
+	if (!*known->node)
 		return;
 	strcpy(pod->node, known->node);
+	pod->is_guest = known->is_guest && (pod->is_guest || !pod->is_placed);
 	pod->is_placed = known->is_placed;
-	pod->is_guest = known->is_guest;
+	pod->is_guaranteed = known->is_guaranteed;
+	pod->is_automatic = known->is_automatic;
 	pod->epoch = known->epoch;
 	pod->gpus = known->gpus;
 	memcpy(pod->gpu, known->gpu, sizeof(pod->gpu));
@@ -112,7 +124,7 @@ static void put_pod(struct td_kube_cache *cache, struct td_kube_pod *pod)
 		}
 		entry = &cache->pod[at];
 		*entry = (struct td_kube_entry){0};
-		if (!pod->is_ours || *pod->node || !claim_job(cache, pod->owner, entry->job))
+		if (!pod->is_ours || *pod->node || !claim_job(cache, pod, entry->job))
 			strcpy(entry->job, pod->uid);
 	}
 	entry = &cache->pod[at];
@@ -167,9 +179,13 @@ void td_kube_cache_sent_back(
 	entry->pod.is_leaving = true;
 	if (cache->backs < TD_KUBE_BACKS && *entry->pod.owner) {
 		back = &cache->back[cache->backs++];
+		*back = (struct td_kube_back){.slices = entry->pod.asks.slices,
+			.is_guaranteed = entry->pod.is_guaranteed,
+			.is_automatic = entry->pod.is_automatic,
+			.until_ns = until_ns};
 		strcpy(back->owner, entry->pod.owner);
+		strcpy(back->space, entry->pod.space);
 		strcpy(back->job, entry->job);
-		back->until_ns = until_ns;
 	}
 	*entry->job = 0;
 }

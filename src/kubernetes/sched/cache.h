@@ -3,7 +3,8 @@
  * nodes with GPUs. Two watches feed it (watch.h).
  *
  * A pod that was sent back is made again by its controller, under another name and UID. The new pod
- * takes over the name that the brain has for the job, so its epoch and its GPU time go on.
+ * takes over the name that the brain has for the job, so its epoch and its GPU time go on. It has
+ * to ask for the same in the same namespace: anybody may name any owner.
  */
 #pragma once
 
@@ -29,7 +30,9 @@ struct td_kube_place {
 
 /* A pod was sent back, and its controller makes another one. */
 struct td_kube_back {
-	char owner[TD_NAME_MAX], job[TD_NAME_MAX];
+	char owner[TD_NAME_MAX], space[TD_NAME_MAX], job[TD_NAME_MAX];
+	uint64_t slices;
+	bool is_guaranteed, is_automatic;
 	uint64_t until_ns; /* after this nobody comes any more */
 };
 

@@ -10,11 +10,9 @@
  */
 #include <errno.h>
 #include <getopt.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/bounds.h"
@@ -109,19 +107,6 @@ static int parse(int argc, char **argv, struct options *o, struct td_err *err)
 
 /* --- the loop --- */
 
-static int open_signals(void)
-{
-	sigset_t ends;
-
-	(void)signal(SIGPIPE, SIG_IGN);
-	sigemptyset(&ends);
-	sigaddset(&ends, SIGTERM);
-	sigaddset(&ends, SIGINT);
-	sigaddset(&ends, SIGHUP);
-	(void)sigprocmask(SIG_BLOCK, &ends, NULL);
-	return signalfd(-1, &ends, SFD_CLOEXEC);
-}
-
 struct parts {
 	struct td_kube_api *api;
 	struct td_engine *engine;
@@ -179,7 +164,7 @@ static int run(const struct options *o, struct td_err *err)
 {
 	struct td_kube_found found = {0};
 	struct parts parts = {0};
-	int r = td_kube_account_find(&o->account, &found, err), signals = open_signals();
+	int r = td_kube_account_find(&o->account, &found, err), signals = td_end_signals();
 
 	if (!r)
 		r = make_parts(o, &found, &parts, err);

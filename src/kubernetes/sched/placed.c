@@ -1,11 +1,13 @@
 /* This file implements placed.h. */
 #include "kubernetes/sched/placed.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/log.h"
 
 #define GIVEN 1024u /* containers that are remembered; a node has at most some hundreds */
 
@@ -138,6 +140,9 @@ uint32_t td_kube_placed_next(struct td_kube_placed *placed, uint64_t slices, uin
 	status = td_kube_api_send(placed->api, "GET", path, NULL, NULL, &placed->answer);
 	if (status != 200) {
 		td_kube_api_refused(placed->api, status, &placed->answer);
+		td_log(TD_LOG_WARN,
+			"slices=%" PRIu64 " given without knowing where they were placed: %s",
+			slices, td_kube_api_why(placed->api));
 		return 0;
 	}
 	if (td_kube_list_read(placed->answer.text, placed->answer.length, &list))

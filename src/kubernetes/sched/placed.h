@@ -5,9 +5,10 @@
  * The kubelet asks for a number of slices and does not say for which pod. So this asks the API
  * server for the pods of the node that are bound with tandem.dev/gpu-index and have not begun, and
  * takes the first one with a container of that number which it has not been asked for before. Two
- * containers with the same number may be confused: then each has the other's GPU, and what is in
- * use on the GPUs is the same. The kubelet's PodResources cannot be asked here, because it waits
- * for the same lock as the kubelet's question.
+ * containers with the same number may be confused: then each has the other's GPU, and when one of
+ * them ends the scheduler takes the wrong GPU for free. The next container is then on another GPU
+ * than was chosen, or has slices of several, of which tandemd chooses. The kubelet's PodResources
+ * cannot be asked here, because it waits for the same lock as the kubelet's question.
  */
 #pragma once
 

@@ -240,6 +240,14 @@ static bool read_number(const char *text, uint64_t most_, uint64_t *ret)
 	return td_parse_u64(text, 0, most_, ret, NULL) == 0;
 }
 
+static bool has(const uint32_t *gpus, uint32_t count, uint32_t gpu)
+{
+	for (uint32_t k = 0; k < count; k++)
+		if (gpus[k] == gpu)
+			return true;
+	return false;
+}
+
 /* Reads the GPUs of a placement, "0" or "2,3". Returns their number, 0 if it is none. */
 static uint32_t read_gpus(const char *text, uint32_t *ret)
 {
@@ -249,7 +257,7 @@ static uint32_t read_gpus(const char *text, uint32_t *ret)
 		char *end;
 		unsigned long gpu = strtoul(text, &end, 10);
 
-		if (gpu >= TD_KUBE_GPUS || (*end && *end != ','))
+		if (gpu >= TD_KUBE_GPUS || (*end && *end != ',') || has(ret, count, (uint32_t)gpu))
 			return 0;
 		ret[count++] = (uint32_t)gpu;
 		if (!*end)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/bounds.h"
+#include "base/log.h"
 #include "base/time.h"
 
 #define PAGE           500
@@ -96,10 +97,16 @@ static void list_all(struct td_kube_watch *watch)
 		r = take_page(watch, path);
 	} while (r == 1);
 	if (r) {
+		if (!watch->is_failing)
+			td_log(TD_LOG_WARN, "path=%s not listed, so nothing is placed: %s",
+				watch->path,
+				r == -EAGAIN ? td_kube_api_why(watch->api) : strerror(-r));
+		watch->is_failing = true;
 		wait_again(watch);
 		return;
 	}
 	watch->end(watch->arg);
+	watch->is_failing = false;
 	watch->is_listed = true;
 	watch->retry_ns = 0;
 }

@@ -26,7 +26,8 @@ struct td_kube_watch {
 	void (*begin)(void *arg);
 	void (*end)(void *arg);
 
-	bool is_listed; /* since td_kube_watch_renew() */
+	bool is_listed;  /* since td_kube_watch_renew() */
+	bool is_failing; /* the list failed, which has been logged */
 	struct td_kube_stream stream;
 	struct td_text line, answer;
 	char version[TD_NAME_MAX];

@@ -1,6 +1,8 @@
 /* The cache of pods and nodes of the scheduler for Kubernetes. */
 #include "test.h"
 
+#include <string.h>
+
 #include "kubernetes/sched/cache.h"
 
 static const struct td_kube_names names = {"tandem.dev/gpu", "tandem"};
@@ -79,6 +81,41 @@ TEST(a_pod_is_never_unbound)
 	pod("u1", "o", 50, "", "", false);
 	CHECK_STR(td_kube_cache_find(&cache, "u1")->pod.node, "n1");
 	CHECK_EQ(td_kube_cache_find(&cache, "u1")->pod.gpu[0], 1);
+}
+
+TEST(a_placement_stays_whatever_becomes_of_the_annotations)
+{
+	const struct td_kube_pod *its;
+
+	begin();
+	node("n1", "200");
+	pod("u1", "o", 50, "1", ON_N1, false);
+	pod("u1", "o", 50, "0", ON_N1, false);
+	its = &td_kube_cache_find(&cache, "u1")->pod;
+	CHECK(its->gpus == 1 && its->gpu[0] == 1);
+	pod("u1", "o", 50, "", ON_N1, false);
+	CHECK(its->is_placed && its->gpus == 1 && its->gpu[0] == 1 && its->epoch == 1);
+	/* A pod that came to its node without the scheduler is not placed by an edit. */
+	pod("u2", "o", 50, "", ON_N1, false);
+	pod("u2", "o", 50, "0", ON_N1, false);
+	CHECK(!td_kube_cache_find(&cache, "u2")->pod.is_placed);
+	td_kube_cache_mark_foreign(&cache);
+	CHECK(td_kube_cache_find_node(&cache, "n1")->is_foreign);
+}
+
+TEST(who_asks_for_something_else_is_no_successor)
+{
+	begin();
+	pod("u1", "o", 50, "0", ON_N1, false);
+	td_kube_cache_sent_back(&cache, td_kube_cache_find(&cache, "u1"), 100);
+	pod("u2", "o", 60, "", "", false);
+	CHECK_STR(td_kube_cache_find(&cache, "u2")->pod.uid, "u2");
+	strcpy(cache.back[0].space, "elsewhere");
+	pod("u3", "o", 50, "", "", false);
+	CHECK_STR(td_kube_cache_find(&cache, "u3")->pod.uid, "u3");
+	strcpy(cache.back[0].space, "ns");
+	pod("u4", "o", 50, "", "", false);
+	CHECK_STR(td_kube_cache_find(&cache, "u1")->pod.uid, "u4");
 }
 
 TEST(a_list_ends_what_it_does_not_have)

@@ -133,7 +133,7 @@ TEST(the_annotations_of_a_placement_are_read)
 TEST(annotations_that_make_no_placement_are_none)
 {
 	static const char *const index[] = {"", "x", "1,", ",1", "16", "-1", "1;2", "1 ",
-		"0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,0"};
+		"0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,0", "1,1"};
 	char text[256];
 
 	for (size_t k = 0; k < sizeof(index) / sizeof(*index); k++) {
