@@ -84,6 +84,7 @@ def a_pod_is_evicted_for_another_and_its_successor_waits(minor=30):
         time.sleep(2.5)  # it has to run for 2 s before it may be stopped
         world.pod("holder", 100, class_="guaranteed")
         until(lambda: "deletionTimestamp" in world.get("guest")["metadata"], "it is evicted")
+        until(lambda: world.said("guest", "Preempted"), "it says so")
         assert world.said("guest", "Preempted") == [
             "it was stopped for a job that has had less GPU time"], world.said("guest")
         # Its controller makes it again a little later, and it leaves later still.

@@ -1,81 +1,22 @@
 #!/usr/bin/env python3
-"""tandem in a real Kubernetes of one node, with a software GPU: scripts/test kubernetes. Root, in a
+"""tandem in a real Kubernetes of one node, with software GPUs: scripts/test kubernetes. Root, in a
 mount namespace of its own. The cases follow each other. TAP. usage: real.py BUILD [CASE]..."""
 import base64
 import json
-import os
-import subprocess
 import sys
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, f"{ROOT}/tests/integration")
-from world import BUILD, LIBRARY, SOFTGPU, TANDEM, World, result_of  # noqa: E402
-
-from cluster import IMAGE, Cluster, until  # noqa: E402
-
-PLUGIN = f"{BUILD}/src/kubernetes/tandem-device-plugin"
-ADMISSION = f"{BUILD}/src/kubernetes/admission/tandem-admission"
-PROGRAMS = os.path.join(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")),
-                        "tandem/kubernetes")
-LONG = ["--size", "8m", "--gpu", "10ms", "--cpu", "5ms", "--steps", "1000000"]
-world, cluster = World("--gpus", "1"), Cluster(PROGRAMS)
-
-
-def say(*lines):
-    for line in lines:
-        print(f"# {line}", flush=True)
-
-
-def pod(name, gpu, *arguments, **annotations):
-    """A pod of an image that knows nothing of tandem. What NVIDIA's runtime would bring along, the
-    driver, it has from the node, and so it has the test's program."""
-    paths = {"lib": ("/usr/lib", "/lib"), "lib64": ("/usr/lib64", "/lib64"),
-             "driver": (f"{BUILD}/softgpu/driver", "/driver"),
-             "train": (f"{BUILD}/examples", "/train"),
-             "gpu": (world.environment["SOFTGPU_DIR"],) * 2}
-    return {
-        "apiVersion": "v1", "kind": "Pod",
-        "metadata": {"name": name, "annotations": {f"tandem.dev/{key}": value for key, value
-                                                   in annotations.items()}},
-        "spec": {
-            "restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "dnsPolicy": "Default",
-            "containers": [{
-                "name": "train", "image": IMAGE, "imagePullPolicy": "Never",
-                "command": ["/train/train", *(arguments or LONG)],
-                "env": [{"name": "LD_LIBRARY_PATH", "value": "/driver"},
-                        {"name": "SOFTGPU_DIR", "value": world.environment["SOFTGPU_DIR"]}],
-                "resources": {"limits": {"tandem.dev/gpu": gpu}},
-                "volumeMounts": [{"name": volume, "mountPath": inside}
-                                 for volume, (_, inside) in paths.items()]}],
-            "volumes": [{"name": volume, "hostPath": {"path": outside}}
-                        for volume, (outside, _) in paths.items()]}}
+import placing
+from common import (ADMISSION, ROOT, chart, cluster, offer_gpus, phases, pod, run, say, show, until,
+                    world)
+from world import result_of
 
 
 def begin():
-    assert not world.call(SOFTGPU, "run", "--", TANDEM, "run", "--", "true").returncode
-    # As the chart starts it: the cluster has the quotas.
-    assert not world.call(TANDEM, "set", "quota.gpus=none").returncode
-    cluster.spawn("plugin", PLUGIN, "--library", os.path.dirname(LIBRARY), "--period", "200ms",
-                  TANDEM_SOCKET=world.environment["TANDEM_SOCKET"])
+    offer_gpus()
     version = json.loads(cluster.kubectl("version", "-o", "json").stdout)
     say(f"API server {version['serverVersion']['gitVersion']}, kubelet "
         + cluster.node()["status"]["nodeInfo"]["kubeletVersion"] + ", "
         + cluster.node()["status"]["nodeInfo"]["containerRuntimeVersion"])
-
-
-def phases(*names):
-    return [cluster.phase(name) for name in names]
-
-
-def run(*pods):
-    cluster.apply(*pods)
-    names = [its["metadata"]["name"] for its in pods]
-    until(lambda: phases(*names) == ["Running"] * len(names), f"{names} run")
-
-
-def show():
-    say(*cluster.kubectl("get", "pods").stdout.splitlines(),
-        *world.call(TANDEM, "ps").stdout.splitlines())
 
 
 # -- cases --
@@ -86,9 +27,9 @@ def the_node_offers_a_gpu_in_hundredths():
 
 def two_pods_with_half_a_gpu_share_it():
     run(pod("a", "50"), pod("b", "50"))
-    until(lambda: len(world.jobs()) == 2, "tandemd sees both")
-    assert sorted(job["weight"] for job in world.jobs()) == [50, 50], world.jobs()
-    assert all(job["job"].startswith("k8s.") for job in world.jobs()), world.jobs()
+    until(lambda: len(world().jobs()) == 2, "tandemd sees both")
+    assert sorted(job["weight"] for job in world().jobs()) == [50, 50], world().jobs()
+    assert all(job["job"].startswith("k8s.") for job in world().jobs()), world().jobs()
     show()
 
 
@@ -113,7 +54,7 @@ def a_kubelet_that_restarts_keeps_pods_and_plugin():
     assert before == [cluster.pod(name)["status"]["containerStatuses"][0]["containerID"]
                       for name in ("a", "b")]
     assert phases("a", "b", "c") == ["Running", "Running", "Pending"]
-    assert len(world.jobs()) == 2, world.jobs()
+    assert len(world().jobs()) == 2, world().jobs()
 
 
 def an_evicted_pod_makes_room_for_the_one_that_waits():
@@ -122,7 +63,7 @@ def an_evicted_pod_makes_room_for_the_one_that_waits():
                                      "metadata": {"name": "a"}}))
     until(lambda: cluster.kubectl("get", "pod", "a", check=False).returncode, "it is gone")
     until(lambda: cluster.phase("c") == "Running", "the third one runs")
-    until(lambda: len(world.jobs()) == 2, "tandemd sees it")
+    until(lambda: len(world().jobs()) == 2, "tandemd sees it")
     show()
 
 
@@ -167,19 +108,10 @@ def annotations_become_variables_by_the_admission():
     run(pod("d", "50", **{"class": "guaranteed", "duty": "40%"}))
     env = cluster.pod("d")["spec"]["containers"][0]["env"]
     assert {"name": "TANDEM_CLASS", "value": "guaranteed"} in env, env
-    until(lambda: world.jobs(), "tandemd sees it")
-    assert world.jobs()[0]["class"] == "guaranteed", world.jobs()
+    until(lambda: world().jobs(), "tandemd sees it")
+    assert world().jobs()[0]["class"] == "guaranteed", world().jobs()
     show()
     cluster.kubectl("delete", "pod", "d", "--wait=true")
-
-
-def chart(*settings):
-    import yaml
-    done = subprocess.run([sys.executable, f"{ROOT}/tools/render-chart", "--set",
-                           "admission.enabled=true", "--set", "node.textfileDir=/t", *settings],
-                          capture_output=True, text=True)
-    assert not done.returncode, done.stderr
-    return list(yaml.safe_load_all(done.stdout))
 
 
 def the_api_server_takes_the_chart():
@@ -190,46 +122,24 @@ def the_api_server_takes_the_chart():
     cluster.kubectl("apply", "--dry-run=server", "-f", manifest)
 
 
-def the_scheduler_may_do_what_it_needs_and_no_more():
-    rights = [thing for thing in chart() if "Role" in thing["kind"]
-              or thing["kind"] == "ServiceAccount"]
-    cluster.apply(*rights)
-    account = ["--as", "system:serviceaccount:tandem:tandem-kube-sched"]
-
-    def may(*what):
-        return not cluster.kubectl("auth", "can-i", *what, *account, check=False).returncode
-
-    for what in (("watch", "pods", "-A"),
-                 ("create", "pods", "--subresource", "binding", "-n", "x"),
-                 ("create", "pods", "--subresource", "eviction", "-n", "x"),
-                 ("create", "events", "-n", "x"), ("watch", "nodes"),
-                 ("create", "leases", "-n", "tandem"),
-                 ("update", "leases/tandem-kube-sched", "-n", "tandem")):
-        assert may(*what), what
-    for what in (("get", "secrets", "-A"), ("delete", "pods", "-n", "x"),
-                 ("create", "pods", "-n", "x"), ("update", "nodes"),
-                 ("update", "leases/other", "-n", "tandem"),
-                 ("create", "leases", "-n", "kube-system")):
-        assert not may(*what), what
-
-
 CASES = [the_node_offers_a_gpu_in_hundredths, two_pods_with_half_a_gpu_share_it,
          a_third_one_waits_and_says_why, a_kubelet_that_restarts_keeps_pods_and_plugin,
          an_evicted_pod_makes_room_for_the_one_that_waits, a_share_of_memory_is_a_limit,
          the_api_server_refuses_a_wrong_number_by_the_admission,
          annotations_become_variables_by_the_admission, the_api_server_takes_the_chart,
-         the_scheduler_may_do_what_it_needs_and_no_more]
+         *placing.CASES]
 
 
 def main():
     chosen = [case for case in CASES if not sys.argv[2:] or case.__name__ in sys.argv[2:]]
     failed = 0
-    with world, cluster:
+    with world(), cluster:
         begin()
         for number, case in enumerate(chosen, 1):
             result = result_of(number, case)
             failed += result.startswith("not")
             print(result, flush=True)
+        placing.end()
     print(f"{len(chosen) - failed} passed, {failed} failed, 0 skipped")
     return 1 if failed else 0
 
