@@ -182,6 +182,9 @@ struct job {
 	char layer_counts[TD_LAYERS_TEXT];
 	struct td_restart restart;
 	bool requeues, shadows, is_verbose;
+	bool has_metrics;
+	struct td_scraper scraper; /* of its metrics */
+	uint64_t objective_ns;
 };
 
 /*
@@ -253,6 +256,14 @@ static void help(void)
 	     "change: a second instance takes over\n"
 	     "                                          when it is ready, and the first one gets "
 	     "SIGTERM\n"
+	     "  --metrics URL[,latency=NAME]            a service that does not use tandem.h: "
+	     "where it counts its requests, as\n"
+	     "                                          Prometheus reads them; NAME: its histogram "
+	     "of latencies, unless it is\n"
+	     "                                          vLLM, Triton, TensorFlow Serving, or has "
+	     "http_request_duration_seconds\n"
+	     "  --objective TIME                        with --metrics: the most that the P99 of "
+	     "its latency shall be: 50ms (none)\n"
 	     "  --verbose                               say that it starts again also where stderr "
 	     "is no terminal\n\n"
 	     "The exit status is the command's; 125: tandem failed, 126: not executable, 127: not "
@@ -289,6 +300,10 @@ static int check_together(const struct job *job)
 		return td_cli_fail("--upgrade: \"%s\" has no effect on a job that is %s from the "
 				   "start: expected --class besteffort",
 			upgrade, job->class);
+	if (job->objective_ns && !job->has_metrics)
+		return td_cli_fail(
+			"--objective has no effect without --metrics: expected where the "
+			"latency is counted");
 	if (job->slack && strcmp(job->class, "guaranteed") &&
 		(!upgrade || strcmp(upgrade, "guaranteed")))
 		return td_cli_fail("--slack: \"%.31s\" has no effect on a job that is not "
@@ -373,6 +388,19 @@ static int parse(int argc, char **argv, struct job *job)
 			}
 			break;
 		case 'g': job->gpu = optarg; break;
+		case 'M':
+			if (td_scraper_init(&job->scraper, optarg, &err)) {
+				td_cli_fail("--metrics: %s", err.msg);
+				return -1;
+			}
+			job->has_metrics = true;
+			break;
+		case 'O':
+			if (td_parse_duration(optarg, &job->objective_ns, &err)) {
+				td_cli_fail("--objective: %s", err.msg);
+				return -1;
+			}
+			break;
 		case 'q': job->requeues = true; break;
 		case 'a': job->shadows = true; break;
 		case 'v': job->is_verbose = true; break;
@@ -507,7 +535,7 @@ static int consult(const struct job *job)
 }
 
 /* Stays as the parent of the program. The program's environment is set already. */
-static int supervise(const struct job *job, char *const *argv)
+static int supervise(struct job *job, char *const *argv)
 {
 	struct td_supervise options = {.argv = argv,
 		.restart = job->restart,
@@ -520,6 +548,10 @@ static int supervise(const struct job *job, char *const *argv)
 
 	if (td_cli_socket(path, sizeof(path)))
 		return TD_EXIT_USAGE;
+	if (job->has_metrics) {
+		td_scraper_service(&job->scraper, getenv("TANDEM_NAME"), job->objective_ns);
+		options.scraper = &job->scraper;
+	}
 	options.socket_path = path;
 	options.admit.class = class_of(job);
 	snprintf(options.admit.mem, sizeof(options.admit.mem), "%s", job->mem ? job->mem : "");
@@ -548,7 +580,7 @@ int td_verb_run(int argc, char **argv)
 		return TD_EXIT_USAGE;
 	if (!r)
 		(void)td_cli_foreign_gpus(warn, NULL);
-	if (job.restart.when != TD_RESTART_NEVER || job.requeues || job.shadows)
+	if (job.restart.when != TD_RESTART_NEVER || job.requeues || job.shadows || job.has_metrics)
 		return supervise(&job, argv + at);
 	if (!r)
 		td_cli_set_mps();

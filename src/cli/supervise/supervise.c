@@ -436,6 +436,24 @@ static int until_ms(uint64_t wake_ns)
 	return ms < 1000 * 1000 ? (int)ms : 1000 * 1000;
 }
 
+/* While no program runs, something else may answer at the address. */
+static bool reads_metrics(const struct supervisor *s)
+{
+	return s->options->scraper && s->life.state == TD_LIFE_RUNNING && s->child.pid;
+}
+
+static void read_metrics(struct supervisor *s)
+{
+	struct td_msg msg;
+
+	if (!s->options->scraper)
+		return;
+	if (!reads_metrics(s))
+		td_scraper_forget(s->options->scraper);
+	else if (td_scraper_turn(s->options->scraper, td_time_now_ns(), &msg))
+		td_link_send(&s->link, &msg);
+}
+
 static void wait_for_events(struct supervisor *s)
 {
 	/*
@@ -443,15 +461,19 @@ static void wait_for_events(struct supervisor *s)
 	 * report it for ever.
 	 */
 	bool starts = s->shadow.state == TD_SHADOW_STARTING;
+	const struct td_scraper *reads = reads_metrics(s) ? s->options->scraper : NULL;
 	struct pollfd fds[] = {{s->signals.fd, POLLIN, 0}, {s->child.started_fd, POLLIN, 0},
 		{s->link.fd, POLLIN, 0}, {s->link.ask_fd, POLLIN, 0},
-		{s->child.ready_fd, POLLIN, 0}, {starts ? s->other.ready_fd : -1, POLLIN, 0}};
+		{s->child.ready_fd, POLLIN, 0}, {starts ? s->other.ready_fd : -1, POLLIN, 0},
+		{reads ? reads->fetch.fd : -1, reads ? reads->fetch.events : (short)0, 0}};
 	uint64_t wake_ns = td_min_u64(s->life.wake_ns, td_relay_wake_ns(&s->signals.relay));
 
 	wake_ns = td_min_u64(wake_ns, s->shadow.wake_ns);
 	if (starts && !s->says_ready)
 		wake_ns = td_min_u64(wake_ns, s->look_ns);
 	wake_ns = td_min_u64(wake_ns, td_link_wake_ns(&s->link));
+	if (reads)
+		wake_ns = td_min_u64(wake_ns, td_scraper_wake_ns(reads));
 	(void)poll(fds, sizeof(fds) / sizeof(*fds), until_ms(wake_ns));
 	if (fds[1].revents)
 		hear_start(s);
@@ -468,6 +490,7 @@ static void turn(struct supervisor *s)
 	hear_daemon(s);
 	hear_admission(s);
 	look_whether_ready(s);
+	read_metrics(s);
 	if (td_time_now_ns() >= s->life.wake_ns)
 		feed(s, &later);
 	if (td_time_now_ns() >= s->shadow.wake_ns)

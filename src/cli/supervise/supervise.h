@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 
+#include "cli/scrape/scraper.h"
 #include "cli/supervise/restart.h"
 #include "proto/proto.h"
 
@@ -16,6 +17,7 @@ struct td_supervise {
 	bool is_verbose;           /* print messages even if stderr is not a terminal */
 	const char *socket_path;   /* the path of the daemon's socket; "": there is no daemon */
 	const char *job;           /* the value of TANDEM_JOB */
+	struct td_scraper *scraper; /* reads the program's /metrics; NULL: nobody does */
 	struct td_msg_admit admit; /* the question to the daemon before a queued job starts */
 };
 

@@ -67,10 +67,10 @@ static void show_profile(
 		view->has |= TD_HAS(PROFILES);
 }
 
-/* Fills in the figures of a service; does nothing if service is NULL. */
+/* Fills in the figures of a service; does nothing if they are not known. */
 static void show_service(const struct td_service *service, struct td_client_view *view)
 {
-	if (!service)
+	if (!td_service_is_known(service))
 		return;
 	view->rate_per_s = service->rate_per_s;
 	view->waiting = service->waiting;

@@ -226,6 +226,26 @@ CONDITION(steps_found)
 	return f->step_ns && f->process->steps.unit;
 }
 
+static bool is_outside(const struct td_facts *f, enum td_service_outside outside)
+{
+	return f->process->service && f->process->service->outside == outside;
+}
+
+CONDITION(figures_of_metrics)
+{
+	return is_outside(f, TD_SERVICE_ALL);
+}
+
+CONDITION(figures_without_tail)
+{
+	return is_outside(f, TD_SERVICE_MEAN);
+}
+
+CONDITION(figures_unknown)
+{
+	return is_outside(f, TD_SERVICE_UNKNOWN);
+}
+
 CONDITION(weight)
 {
 	return f->weight > 1;

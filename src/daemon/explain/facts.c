@@ -254,6 +254,16 @@ static void add_shares(struct td_facts *f)
 	f->denied_reason = td_shares_reason(shares->last);
 }
 
+static void add_service(struct td_facts *f)
+{
+	const struct td_service *service = f->process->service;
+
+	if (!service || service->outside == TD_SERVICE_INSIDE)
+		return;
+	f->metrics = service->source;
+	f->metrics_obstacle = service->why;
+}
+
 static void add_moves(struct td_facts *f, uint64_t now_ns)
 {
 	static const char *const reasons[TD_MOVE_REASON_N] = {
@@ -353,6 +363,7 @@ void td_facts_of_process(struct td_facts *ret, const struct td_node *node,
 	f->host_limit_bytes = process->host.holding.told;
 	f->patience_ns = node->options.memory_patience_ns;
 	add_shares(f);
+	add_service(f);
 	add_actions(f, now_ns);
 	add_moves(f, now_ns);
 	add_reshares(f, now_ns);

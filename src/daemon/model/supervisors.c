@@ -127,6 +127,41 @@ int td_supervisors_say(struct td_node *node, struct td_supervisor **supervisor, 
 	return 0;
 }
 
+static bool is_of(const struct td_supervisor *s, struct td_identity who, const char *job)
+{
+	return td_identity_is_same(s->who, who) && *job && !strcmp(s->job, job);
+}
+
+static void hear_figures(struct td_node *node, struct td_process *process,
+	const struct td_msg_figures *msg, uint64_t now_ns)
+{
+	struct td_list *it;
+
+	if (!td_service_hear(&process->service, msg, now_ns))
+		return;
+	node->had.services = true;
+	process->service->profile = td_profiles_take(&node->profiles, process->service->name);
+	/* The service's name may be that of a program whose speeds are known. */
+	td_list_for_each (it, &process->clients)
+		td_container_of(it, struct td_client, of_process)->alone_of = 0;
+}
+
+void td_supervisors_figures(struct td_node *node, const struct td_supervisor *supervisor,
+	const struct td_msg_figures *msg, uint64_t now_ns)
+{
+	struct td_list *it;
+
+	node->event_ns = now_ns;
+	td_list_for_each (it, &node->processes) {
+		struct td_process *process = td_process_at(it);
+
+		if (is_of(supervisor, process->who, process->job->name) &&
+			!td_list_empty(&process->clients) &&
+			process->instance == supervisor->instance)
+			hear_figures(node, process, msg, now_ns);
+	}
+}
+
 void td_supervisors_gone(struct td_node *node, struct td_supervisor *supervisor)
 {
 	if (!supervisor)
@@ -134,11 +169,6 @@ void td_supervisors_gone(struct td_node *node, struct td_supervisor *supervisor)
 	td_list_remove(&supervisor->of_node);
 	judge_jobs(node, supervisor);
 	free(supervisor);
-}
-
-static bool is_of(const struct td_supervisor *s, struct td_identity who, const char *job)
-{
-	return td_identity_is_same(s->who, who) && *job && !strcmp(s->job, job);
 }
 
 struct td_supervisor *td_supervisors_named(

@@ -13,6 +13,7 @@
 
 struct td_err;
 struct td_job;
+struct td_msg_figures;
 struct td_msg_supervise;
 struct td_node;
 
@@ -47,6 +48,13 @@ struct td_supervisor {
 int td_supervisors_say(struct td_node *node, struct td_supervisor **supervisor, void *peer,
 	pid_t pid, struct td_identity who, const struct td_msg_supervise *msg, uint64_t now_ns,
 	struct td_err *err);
+
+/*
+ * Handles FIGURES: they are those of every process of the job that uses a GPU, since each may have
+ * a part in each request.
+ */
+void td_supervisors_figures(struct td_node *node, const struct td_supervisor *supervisor,
+	const struct td_msg_figures *msg, uint64_t now_ns);
 
 /* Forgets a supervisor whose connection has ended. NULL: it had never sent SUPERVISE. */
 void td_supervisors_gone(struct td_node *node, struct td_supervisor *supervisor);

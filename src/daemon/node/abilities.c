@@ -123,7 +123,7 @@ uint32_t td_abilities_of(const struct td_node *node, const struct td_client *cli
 		by_own |= TD_HAS(SHADOW);
 	if (client->activity.known)
 		has |= BY_METER;
-	if (!client->process->service)
+	if (!td_service_is_known(client->process->service))
 		has &= ~OF_SERVICES;
 	else if (!client->process->service->batch)
 		has &= ~TD_HAS(BATCH);

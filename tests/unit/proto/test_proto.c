@@ -137,6 +137,18 @@ TEST(supervise_is_these_bytes)
 	check_golden(golden, sizeof(golden));
 }
 
+TEST(figures_are_these_bytes)
+{
+	static const uint8_t golden[] = {1, 0, 68, 0, 64, 0, 0, 0, 3, 0, 'a', 'p', 'i', 0x80, 0xf0,
+		0xfa, 2, 0, 0, 0, 0, 1, 1, 0x39, 0x30, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2,
+		0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 1, 0, 's', 2, 0, 'n', 'o'};
+
+	memset(&in, 0, sizeof(in));
+	in.type = TD_MSG_TYPE_figures;
+	in.figures = (struct td_msg_figures){"api", 50000000, 1, 1, 12345, 1, 2, 3, 4, "s", "no"};
+	check_golden(golden, sizeof(golden));
+}
+
 TEST(order_is_these_bytes)
 {
 	static const uint8_t golden[] = {1, 0, 65, 0, 40, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0x80, 1, 3,

@@ -2,6 +2,7 @@
 #include "daemon/model/services/service.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,12 +73,55 @@ static void compare(struct td_service *service, const struct td_service_look *fi
 	service->mean_ns = mean_ns(counts, td_histogram_total(counts));
 }
 
+static void forget(struct td_service *service, const char *why)
+{
+	service->outside = TD_SERVICE_UNKNOWN;
+	service->rate_per_s = 0;
+	service->p50_ns = service->p99_ns = service->mean_ns = 0;
+	service->waiting = 0;
+	snprintf(service->why, sizeof(service->why), "%.*s", (int)sizeof(service->why) - 1, why);
+}
+
+bool td_service_is_known(const struct td_service *service)
+{
+	return service && service->outside != TD_SERVICE_UNKNOWN;
+}
+
+bool td_service_hear(struct td_service **service, const struct td_msg_figures *msg, uint64_t now_ns)
+{
+	bool is_new = !*service;
+	struct td_service *s;
+
+	if (is_new)
+		*service = calloc(1, sizeof(**service));
+	s = *service;
+	if (!s || (!is_new && s->outside == TD_SERVICE_INSIDE))
+		return false;
+	snprintf(s->name, sizeof(s->name), "%.*s", (int)sizeof(s->name) - 1, msg->name);
+	snprintf(s->source, sizeof(s->source), "%.*s", (int)sizeof(s->source) - 1, msg->source);
+	s->objective_ns = msg->objective_ns;
+	s->heard_ns = now_ns;
+	forget(s, msg->why);
+	if (!msg->known)
+		return is_new;
+	s->outside = msg->has_tail ? TD_SERVICE_ALL : TD_SERVICE_MEAN;
+	s->rate_per_s = (double)msg->rate_milli / 1e3;
+	s->mean_ns = msg->mean_ns;
+	s->waiting = msg->waiting;
+	s->p50_ns = msg->has_tail ? msg->p50_ns : 0;
+	s->p99_ns = msg->has_tail ? msg->p99_ns : 0;
+	return is_new;
+}
+
 void td_service_look(struct td_service *service, uint64_t now_ns)
 {
 	struct td_service_look *look;
 	uint64_t waiting;
 	uint32_t last;
 
+	if (service && service->outside > TD_SERVICE_UNKNOWN &&
+		now_ns > service->heard_ns + TD_SERVICE_OUTDATED_NS)
+		forget(service, "tandem run has not read them for some seconds");
 	if (!service || !service->page)
 		return;
 	last = (service->next + TD_SERVICE_LOOKS - 1) % TD_SERVICE_LOOKS;
@@ -134,8 +178,11 @@ int td_service_declare(struct td_service **service, const struct td_msg_service 
 		*service = calloc(1, sizeof(**service));
 		if (!*service)
 			return 0;
-		(*service)->page = page;
 	}
+	if ((*service)->outside != TD_SERVICE_INSIDE)
+		forget(*service, "");
+	(*service)->outside = TD_SERVICE_INSIDE;
+	(*service)->page = page;
 	memcpy((*service)->name, msg->name, sizeof((*service)->name) - 1);
 	(*service)->objective_ns = msg->objective_ns;
 	(*service)->batch_max = msg->batch_max;

@@ -25,6 +25,17 @@ struct td_service_look {
 	uint32_t latency[TD_HISTOGRAM_N];
 };
 
+/* How much is known of a service whose figures come from its /metrics. */
+enum td_service_outside {
+	TD_SERVICE_INSIDE,  /* they do not: the program tells by tandem.h */
+	TD_SERVICE_UNKNOWN, /* nothing */
+	TD_SERVICE_MEAN,    /* its rate and its mean latency */
+	TD_SERVICE_ALL,
+};
+
+/* Figures from outside are unknown again after so long without new ones. */
+#define TD_SERVICE_OUTDATED_NS 4000000000ull
+
 struct td_service {
 	char name[64];
 	uint64_t objective_ns; /* the objective for the P99; 0: none */
@@ -44,6 +55,11 @@ struct td_service {
 	uint64_t p50_ns, p99_ns, mean_ns;
 	/* The figures of the newest look. */
 	uint32_t waiting, batch;
+	/* Where the supervisor reads the service's /metrics (FIGURES of proto/messages.def). */
+	enum td_service_outside outside;
+	uint64_t heard_ns;
+	char source[128]; /* the metric of the latency; "": none was found yet */
+	char why[128];    /* why the figures are unknown */
 };
 
 /* Returns the service page in a mapped file that begins with the meter page. NULL yields NULL. */
@@ -59,11 +75,23 @@ int td_service_declare(struct td_service **service, const struct td_msg_service 
 	const struct td_service_page *page);
 
 /*
+ * Handles FIGURES for a process. What the program tells by tandem.h goes before. Makes *service if
+ * it is NULL; it stays NULL if memory is short. Returns whether *service was made.
+ */
+bool td_service_hear(
+	struct td_service **service, const struct td_msg_figures *msg, uint64_t now_ns);
+/* Are the figures those of the service now? `service` may be NULL. */
+bool td_service_is_known(const struct td_service *service);
+
+/*
  * `service` has taken over from `from`, an instance of the same service: it goes on with the looks
  * and figures of that one, so that a change of the instance looks like no change of the rate. Does
  * nothing if one is NULL or their names differ.
  */
 void td_service_follow(struct td_service *service, const struct td_service *from);
 
-/* Reads the page if the last look is old enough. `service` may be NULL. */
+/*
+ * Reads the page if the last look is old enough, or forgets outdated figures from outside.
+ * `service` may be NULL.
+ */
 void td_service_look(struct td_service *service, uint64_t now_ns);

@@ -28,6 +28,12 @@ int td_supervise_message(struct td_peer *peer, const struct td_msg *msg, uint64_
 	case TD_MSG_TYPE_ordered:
 		td_actions_ordered(&peer->server->node, peer->supervisor, &msg->ordered, now_ns);
 		return 0;
+	case TD_MSG_TYPE_figures:
+		if (!peer->supervisor)
+			return -EPROTO;
+		td_supervisors_figures(
+			&peer->server->node, peer->supervisor, &msg->figures, now_ns);
+		return 0;
 	default: return -EPROTO;
 	}
 }

@@ -53,7 +53,7 @@ static uint64_t bound(uint64_t bytes)
 
 static void show_service(const struct td_service *service, struct td_msg_job *job)
 {
-	if (!service)
+	if (!td_service_is_known(service))
 		return;
 	snprintf(job->service, sizeof(job->service), "%s", service->name);
 	job->p50_ns = service->p50_ns;

@@ -137,3 +137,65 @@ TEST(figures_go_on_when_another_instance_takes_over)
 	td_service_follow(service, NULL);
 	CHECK_EQ(service->waiting, 0);
 }
+
+static struct td_msg_figures heard = {.name = "api",
+	.objective_ns = 50 * MS,
+	.known = 1,
+	.has_tail = 1,
+	.rate_milli = 12500,
+	.mean_ns = 10 * MS,
+	.p50_ns = 9 * MS,
+	.p99_ns = 20 * MS,
+	.waiting = 3,
+	.source = "requests"};
+
+TEST(figures_from_outside_count_until_they_are_outdated)
+{
+	free(service);
+	service = NULL;
+	CHECK(!td_service_is_known(service));
+	CHECK(td_service_hear(&service, &heard, now));
+	CHECK(!td_service_hear(&service, &heard, now));
+	CHECK(td_service_is_known(service) && service->p99_ns == 20 * MS && service->waiting == 3);
+	CHECK(service->rate_per_s > 12.4 && service->rate_per_s < 12.6);
+	td_service_look(service, now + TD_SERVICE_OUTDATED_NS);
+	CHECK(td_service_is_known(service));
+	td_service_look(service, now + TD_SERVICE_OUTDATED_NS + 1);
+	CHECK(!td_service_is_known(service) && !service->p99_ns && !service->waiting);
+	CHECK(*service->why);
+}
+
+TEST(unknown_figures_from_outside_are_none_and_say_why)
+{
+	struct td_msg_figures unknown = heard;
+
+	unknown.known = 0;
+	strcpy(unknown.why, "it does not answer");
+	free(service);
+	service = NULL;
+	CHECK(td_service_hear(&service, &heard, now));
+	CHECK(!td_service_hear(&service, &unknown, now));
+	CHECK(!td_service_is_known(service) && !service->p99_ns && service->rate_per_s < 0.1);
+	CHECK_STR(service->why, "it does not answer");
+	unknown.known = 1;
+	unknown.has_tail = 0;
+	(void)td_service_hear(&service, &unknown, now);
+	CHECK(td_service_is_known(service) && !service->p99_ns && service->rate_per_s > 12);
+}
+
+TEST(what_the_program_tells_goes_before_figures_from_outside)
+{
+	struct td_msg_service msg = {.name = "own"};
+
+	start();
+	CHECK(!td_service_hear(&service, &heard, now));
+	CHECK_STR(service->name, "api");
+	CHECK(!service->p99_ns);
+	free(service);
+	service = NULL;
+	(void)td_service_hear(&service, &heard, now);
+	CHECK_EQ(td_service_declare(&service, &msg, &page), 0);
+	CHECK_STR(service->name, "own");
+	CHECK(!service->p99_ns && service->page == &page);
+	CHECK(!td_service_hear(&service, &heard, now) && !service->p99_ns);
+}
