@@ -139,7 +139,7 @@ TEST(supervise_is_these_bytes)
 
 TEST(figures_are_these_bytes)
 {
-	static const uint8_t golden[] = {1, 0, 68, 0, 64, 0, 0, 0, 3, 0, 'a', 'p', 'i', 0x80, 0xf0,
+	static const uint8_t golden[] = {1, 0, 68, 0, 58, 0, 0, 0, 3, 0, 'a', 'p', 'i', 0x80, 0xf0,
 		0xfa, 2, 0, 0, 0, 0, 1, 1, 0x39, 0x30, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2,
 		0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 1, 0, 's', 2, 0, 'n', 'o'};
 
