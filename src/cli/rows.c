@@ -75,6 +75,10 @@ static void job_fields(struct td_json *j, const struct td_msg_job *job)
 		td_json_u64(j, "requests_waiting", job->queued);
 		td_json_u64(j, "batch", job->batch);
 	}
+	if (job->bursts_milli) {
+		td_json_u64(j, "bursts_per_1000_seconds", job->bursts_milli);
+		td_json_u64(j, "burst_ns", job->burst_ns);
+	}
 	if (job->step_sure_ppm) {
 		td_json_u64(j, "steps", job->steps);
 		td_json_u64(j, "step_ns", job->step_ns);

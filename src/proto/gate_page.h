@@ -40,6 +40,9 @@
 
 #define TD_RIVALS       1u
 #define TD_RIVALS_YIELD 2u /* and now and then all of them are held while this program runs alone */
+/* Bits of `steps`. A library that does not know them looks for steps if any is set. */
+#define TD_WANTED_STEPS  1u /* steps, the end of each of which is reported at once */
+#define TD_WANTED_BURSTS 2u /* bursts of launches, for the meter page */
 
 struct td_gate_page {
 	_Atomic uint32_t word;
@@ -52,7 +55,7 @@ struct td_gate_page {
 	_Atomic uint64_t others_bytes[16];
 	/* 0, or TD_RIVALS_*: other programs may use one of this program's GPUs now, and want to. */
 	_Atomic uint32_t rivals;
-	_Atomic uint32_t steps; /* nonzero: the end of a step must be reported at once */
+	_Atomic uint32_t steps; /* TD_WANTED_*: what is looked for in the launches */
 	/*
 	 * Exclusive moments (policy/node/alone.h) are numbered from 1. `hold`: another program has
 	 * this moment, so submit nothing. `alone`: this program has it, until one piece of work is
@@ -129,6 +132,11 @@ struct td_meter_page {
 	 * blocks that was asked for. Work that overlaps counts for each stream.
 	 */
 	_Atomic uint64_t used_ns[16], active_ns[16], core_ns[16];
+	/*
+	 * The bursts of its launches, where they are wanted: when the last one began, and the means
+	 * of the time between two beginnings and of their length. 0: there were none.
+	 */
+	_Atomic uint64_t burst_began_ns, burst_every_ns, burst_ns;
 };
 
 _Static_assert(sizeof(struct td_meter_page) <= TD_PAGE_BYTES, "both sides map one page");

@@ -118,6 +118,20 @@ def p99_beyond_the_objective_takes_time_from_besteffort_work():
                     assert not any(0 < duty <= 200000 for duty in looks), looks
 
 
+def without_metrics_bursts_are_seen_and_what_cannot_be_known_is_said():
+    with World() as world, service(world, read=None, serve=["--kernel", "5ms"]) as (_, url):
+        with load(world, url, 20):
+            # The load is 20 per second. Its batches are two bursts: it waits for the long kernel
+            # before it launches its layers.
+            until(lambda: 12000 < named(world, "api").get("bursts_per_1000_seconds", 0) < 60000,
+                  "bursts are seen")
+            shown = named(world, "api")
+            assert shown["burst_ns"] > 0, shown
+            assert "How long requests wait before" in explained(world)
+            assert "BURST/S" in world.call(TANDEM, "ps").stdout
+        assert not shown.get("service"), shown
+
+
 def what_makes_no_sense_is_refused():
     with World() as world:
         for options, said in (
@@ -133,4 +147,5 @@ run_cases([the_metrics_of_a_service_are_its_rate_and_its_p99,
            a_service_that_stops_answering_is_unknown_and_never_stale,
            without_a_known_metric_it_is_said,
            p99_beyond_the_objective_takes_time_from_besteffort_work,
+           without_metrics_bursts_are_seen_and_what_cannot_be_known_is_said,
            what_makes_no_sense_is_refused])

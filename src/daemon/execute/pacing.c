@@ -3,6 +3,7 @@
  * of the meter page in which the process reports its work.
  */
 #include "base/time.h"
+#include "daemon/model/bursts.h"
 #include "daemon/model/job.h"
 #include "daemon/model/node.h"
 #include "daemon/model/services/service.h"
@@ -57,7 +58,7 @@ struct td_pacing td_node_pacing(
 {
 	struct td_pacing pacing = {.window_ns = grant->window_ns,
 		.duty_ppm = grant->duty_ppm,
-		.steps = grant->steps,
+		.steps = grant->steps ? TD_WANTED_STEPS : 0,
 		.long_ns = grant->long_ns,
 		.long_every_ns = grant->long_every_ns,
 		.batch = batch_of(process, grant),
@@ -65,6 +66,10 @@ struct td_pacing td_node_pacing(
 		.detect = grant->steps && !(process->steps.count && !process->steps.unit)};
 	uint32_t cap = process->job->settings.duty_ppm;
 
+	if (td_bursts_are_wanted(process)) {
+		pacing.steps |= TD_WANTED_BURSTS;
+		pacing.detect = 1;
+	}
 	/* A job with a duty cap of its own may use a pause of the others fully, up to that cap. */
 	if (grant->pause_until_ns && cap) {
 		pacing.duty_ppm = 0;

@@ -6,6 +6,7 @@
 
 #include "daemon/explain/facts.h"
 #include "daemon/memory/quota.h"
+#include "daemon/model/bursts.h"
 #include "daemon/model/job.h"
 #include "daemon/model/node.h"
 #include "policy/node/beside/sms.h"
@@ -244,6 +245,17 @@ CONDITION(figures_without_tail)
 CONDITION(figures_unknown)
 {
 	return is_outside(f, TD_SERVICE_UNKNOWN);
+}
+
+CONDITION(bursts)
+{
+	return *f->bursts;
+}
+
+CONDITION(requests_not_seen)
+{
+	return td_bursts_are_wanted(f->process) && !*f->bursts && !figures_unknown_applies(f) &&
+	       !td_list_empty(&f->process->clients);
 }
 
 CONDITION(weight)

@@ -8,6 +8,7 @@
 #include "daemon/execute/reshare.h"
 #include "daemon/memory/quota.h"
 #include "daemon/memory/soft.h"
+#include "daemon/model/bursts.h"
 #include "daemon/model/job.h"
 #include "daemon/model/node.h"
 #include "daemon/node/gpus.h"
@@ -264,6 +265,17 @@ static void add_service(struct td_facts *f)
 	f->metrics_obstacle = service->why;
 }
 
+static void add_bursts(struct td_facts *f, uint64_t now_ns)
+{
+	struct td_bursts_seen seen;
+
+	if (!td_bursts_of(f->process, now_ns, &seen))
+		return;
+	snprintf(f->bursts_text, sizeof(f->bursts_text), "%.3g", seen.per_s);
+	f->bursts = f->bursts_text;
+	f->burst_ns = seen.length_ns;
+}
+
 static void add_moves(struct td_facts *f, uint64_t now_ns)
 {
 	static const char *const reasons[TD_MOVE_REASON_N] = {
@@ -364,6 +376,7 @@ void td_facts_of_process(struct td_facts *ret, const struct td_node *node,
 	f->patience_ns = node->options.memory_patience_ns;
 	add_shares(f);
 	add_service(f);
+	add_bursts(f, now_ns);
 	add_actions(f, now_ns);
 	add_moves(f, now_ns);
 	add_reshares(f, now_ns);

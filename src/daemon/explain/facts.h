@@ -44,7 +44,7 @@ struct td_facts {
 #define FACT(kind, name) TD_TYPE_##kind name;
 #include "daemon/explain/facts.def"
 #undef FACT
-	char job_text[72], holder_text[96], stopped_text[96], placed_text[160];
+	char job_text[72], holder_text[96], stopped_text[96], placed_text[160], bursts_text[16];
 };
 
 /*

@@ -57,8 +57,8 @@ struct td_pacing {
 	uint64_t window_ns;   /* 0: no bound */
 	uint32_t duty_ppm;    /* 0: no bound */
 	uint32_t rivals;      /* see rivals in gate_page.h */
-	uint32_t steps;       /* not 0: the process reports the end of each step at once */
-	uint32_t detect;      /* not 0: the library looks for steps in the launches */
+	uint32_t steps;       /* TD_WANTED_* (proto/gate_page.h) */
+	uint32_t detect;      /* not 0: the library looks at the launches for them */
 	uint32_t hold, alone; /* see hold and alone in gate_page.h */
 	/* See gate_page.h. The struct has no padding, because it is compared as bytes. */
 	uint64_t pause_until_ns, sharers, long_ns, long_every_ns, hold_new, batch;
@@ -373,12 +373,12 @@ struct td_moving {
 
 /* The driver's checkpoint of a process (execute/parking.h). */
 struct td_parking {
-	uint64_t number; /* the number of the act; 0: none is under way */
-	bool closes;     /* the gate is closed for the checkpoint */
-	bool looks;      /* it was asked what prevents a checkpoint, and has not answered yet */
-	bool holds;      /* it was told to make no calls of its own (MOVE HOLD) */
-	bool goes;       /* a helper is at work: its memory is on the host, or goes there */
-	bool is_saved;   /* its memory is on the host, and it occupies none of its GPUs */
+	uint64_t number;   /* the number of the act; 0: none is under way */
+	bool closes;       /* the gate is closed for the checkpoint */
+	bool looks;        /* it was asked what prevents a checkpoint, and has not answered yet */
+	bool holds;        /* it was told to make no calls of its own (MOVE HOLD) */
+	bool goes;         /* a helper is at work: its memory is on the host, or goes there */
+	bool is_saved;     /* its memory is on the host, and it occupies none of its GPUs */
 	bool may_be_there; /* on `gpu`: a helper that was to restore it there was ended */
 	uint8_t gpu[16];
 };

@@ -503,7 +503,7 @@ static void send_steps(bool rest)
 	struct td_msg msg = {.type = TD_MSG_TYPE_step};
 	struct td_steps steps;
 
-	if (!rest && !atomic_load_explicit(&td_gate.page.steps, memory_order_relaxed))
+	if (!rest && !td_gate_wants_steps())
 		return;
 	if (!td_steps_take(&steps))
 		return;

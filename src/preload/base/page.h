@@ -50,3 +50,9 @@ static inline uint32_t td_gate_word(void)
 {
 	return atomic_load_explicit(&td_gate.page.word, memory_order_acquire);
 }
+
+/* Is the end of each step to be reported at once? */
+static inline bool td_gate_wants_steps(void)
+{
+	return atomic_load_explicit(&td_gate.page.steps, memory_order_relaxed) & TD_WANTED_STEPS;
+}

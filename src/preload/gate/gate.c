@@ -22,6 +22,7 @@
 #include "preload/driver/driver.h"
 #include "preload/gate/meter.h"
 #include "preload/gate/pace.h"
+#include "preload/measure/bursts.h"
 #include "preload/measure/steps.h"
 #include "preload/link/client.h"
 
@@ -120,17 +121,22 @@ static bool is_paced(uint32_t word)
 }
 
 /*
- * Notes a call for the detection of steps. The page is checked too, because an old daemon that does
- * not know steps uses the word's bit as part of its count of changes.
+ * Notes a call for the detection of steps and bursts. The page is checked too, because an old
+ * daemon that does not know steps uses the word's bit as part of its count of changes.
  */
-static void note_step(uint32_t kind)
+static void note_step(uint32_t kind, bool waits)
 {
+	uint32_t wanted = atomic_load_explicit(&td_gate.page.steps, memory_order_relaxed);
 	int saved = errno;
 
-	if (!atomic_load_explicit(&td_gate.page.steps, memory_order_relaxed) || td_gate_disabled())
+	if (!wanted || td_gate_disabled())
 		return;
-	td_steps_call(kind & TD_SUBMIT_CALL ? td_submit_call(kind)
-					    : kind >> TD_SUBMIT_FUNCTION_SHIFT | TD_STEPS_FUNCTION);
+	if (wanted & TD_WANTED_BURSTS)
+		td_bursts_call(td_time_now_ns(), waits);
+	if (wanted & TD_WANTED_STEPS)
+		td_steps_call(kind & TD_SUBMIT_CALL
+				      ? td_submit_call(kind)
+				      : kind >> TD_SUBMIT_FUNCTION_SHIFT | TD_STEPS_FUNCTION);
 	errno = saved;
 }
 
@@ -143,7 +149,7 @@ void td_gate_note_wait(uint32_t kind)
 	if (td_marker_self)
 		td_marker_self->meter.wait = 0;
 	if (td_gate_word() & TD_WORD_STEPS)
-		note_step(kind);
+		note_step(kind, true);
 }
 
 /* A NULL stream means that the call only builds or changes a graph. */
@@ -204,7 +210,7 @@ static void wait_at_gate(struct td_marker *slot, void *stream, uint32_t kind)
 	}
 	count_launch(slot, stream);
 	if (td_gate_word() & TD_WORD_STEPS)
-		note_step(kind);
+		note_step(kind, false);
 }
 
 void td_gate_await(void)
@@ -245,7 +251,7 @@ static bool pass_metered(struct td_marker *slot, void *stream, uint32_t kind)
 		slot->meter.wait = 0;
 	if (word & TD_WORD_STEPS) {
 		saved = errno;
-		note_step(kind);
+		note_step(kind, false);
 		errno = saved;
 	}
 	return true;

@@ -155,8 +155,7 @@ static void end_step(uint64_t step_ns, uint64_t now_ns)
 /* Returns whether it is time to wake the agent. */
 static bool is_wake_due(uint64_t now_ns)
 {
-	if (!atomic_load_explicit(&td_gate.page.steps, memory_order_relaxed) ||
-		now_ns - self.woken_ns < WAKE_EVERY_NS)
+	if (!td_gate_wants_steps() || now_ns - self.woken_ns < WAKE_EVERY_NS)
 		return false;
 	self.woken_ns = now_ns;
 	return true;

@@ -12,6 +12,7 @@
 #include "daemon/execute/show.h"
 #include "daemon/memory/quota.h"
 #include "daemon/memory/soft.h"
+#include "daemon/model/bursts.h"
 #include "daemon/model/job.h"
 #include "daemon/node/gpus.h"
 #include "daemon/node/metering.h"
@@ -64,6 +65,16 @@ static void show_service(const struct td_service *service, struct td_msg_job *jo
 	job->batch = service->batch;
 }
 
+static void show_bursts(const struct td_process *process, uint64_t now_ns, struct td_msg_job *job)
+{
+	struct td_bursts_seen seen;
+
+	if (!td_bursts_of(process, now_ns, &seen))
+		return;
+	job->bursts_milli = (uint64_t)(seen.per_s * 1000);
+	job->burst_ns = seen.length_ns;
+}
+
 static void send_job(struct td_peer *peer, const struct td_process *process,
 	const struct td_client *client, uint64_t now_ns)
 {
@@ -85,6 +96,7 @@ static void send_job(struct td_peer *peer, const struct td_process *process,
 	job->step_sure_ppm = process->steps.sure_ppm;
 	job->step_found = process->steps.unit != 0;
 	show_service(process->service, job);
+	show_bursts(process, now_ns, job);
 	job->held_ns = td_process_held_ns(process, now_ns);
 	job->waited_ns = td_process_waited_ns(process, now_ns);
 	job->handovers = process->handovers;
