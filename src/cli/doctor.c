@@ -184,10 +184,10 @@ static void check_pressure(struct report *report)
 	if (fd >= 0)
 		close(fd);
 	report_check(report, "pressure", true,
-		has ? "the kernel tells memory pressure, so memory.pressure can evict besteffort "
-		      "jobs"
-		    : "the kernel does not tell memory pressure (CONFIG_PSI, psi=1), so "
-		      "memory.pressure evicts nobody");
+		has ? "the kernel reports memory pressure, so the option memory.pressure can evict "
+		      "besteffort jobs"
+		    : "the kernel does not report memory pressure (that needs CONFIG_PSI and the "
+		      "boot option psi=1), so the option memory.pressure evicts no job");
 }
 
 static void say_cpus(const struct td_msg *msg, void *arg)

@@ -271,8 +271,8 @@ static void help(void)
 }
 
 /*
- * Returns whether `limit` is less than `than`. A size and a share cannot be compared and count as
- * less.
+ * Returns whether `limit` is less than `than`. Returns true if one is a size in bytes and the other
+ * a percentage, which cannot be compared.
  */
 static bool is_less(const char *limit, const char *than)
 {

@@ -45,7 +45,7 @@ int td_slice_parse(const char *name, char *ret_uuid, uint32_t *ret_number, struc
 /* A slice that may be chosen. */
 struct choice {
 	const char *name;
-	uint32_t gpu; /* the index of its GPU in struct choices */
+	uint32_t gpu; /* its GPU: an index into the arrays of struct choices */
 	bool taken;
 };
 

@@ -38,8 +38,8 @@ struct td_program {
 	 * The latency and the rate of a service; 0: the program is no service, or had no requests.
 	 */
 	double p99_s, requests_per_s;
-	uint64_t peak_bytes;     /* allocated; the most of any run */
-	uint64_t resident_bytes; /* the memory on the GPU, the most of any run */
+	uint64_t peak_bytes;     /* the most that was allocated at a time, in any run */
+	uint64_t resident_bytes; /* the most of it that was on the GPU at a time, in any run */
 };
 
 /*

@@ -58,11 +58,12 @@ struct td_match_options {
 extern const struct td_match_options td_match_default;
 
 struct td_match_result {
-	double weight;                  /* weight of the matching */
-	double bound;                   /* an upper bound of all matchings' weights */
-	uint64_t bids, scans, searched; /* searched: number of columns that searches have reached */
-	uint32_t phases, levels;
-	uint32_t row_kinds, column_kinds;
+	double weight; /* weight of the matching */
+	double bound;  /* no matching weighs more */
+	/* Work: bids made, weights looked at, columns that searches for better paths reached. */
+	uint64_t bids, scans, searched;
+	uint32_t phases, levels;          /* rounds of bids; problems solved, from coarse to fine */
+	uint32_t row_kinds, column_kinds; /* identical rows (columns) are one kind */
 };
 
 struct td_match;

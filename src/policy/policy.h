@@ -249,7 +249,7 @@ struct td_grant {
 	enum td_gate gate;
 	uint64_t window_ns;   /* bound of its own work in flight while others wait; 0: none */
 	uint64_t limit_bytes; /* device memory; the executor does not go below what is pinned */
-	bool others_wait;     /* another group wants this GPU: report idleness at once */
+	bool others_wait;     /* another group wants this GPU: tell at once when work has ended */
 	/* Share of the GPU's time; 0: no bound (a closed gate gives no time). */
 	uint32_t duty_ppm;
 	/*

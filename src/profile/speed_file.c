@@ -212,13 +212,14 @@ static int get_model(
 		return ends(err);
 	e = td_model_from_blob(r->at, (size_t)size, &kind->model);
 	if (e)
-		return td_err_set(err, e, "the predictor of \"%.63s\" in it is damaged", kind->gpu);
+		return td_err_set(
+			err, e, "the file's predictor for \"%.63s\" is damaged", kind->gpu);
 	r->at += size;
 	r->left -= (size_t)size;
 	return kind->model.predictor.inputs == TD_MUXFLOW_INPUTS
 		       ? 0
 		       : td_err_set(err, -EINVAL,
-				 "the predictor of \"%.63s\" in it has %u inputs: expected %d",
+				 "the file's predictor for \"%.63s\" has %u inputs: expected %d",
 				 kind->gpu, kind->model.predictor.inputs, TD_MUXFLOW_INPUTS);
 }
 
@@ -268,7 +269,8 @@ int td_speed_file_from_bytes(
 	int e;
 
 	if (!get_word(&r, &magic) || (magic & ~0xffffull) != MAGIC)
-		return td_err_set(err, -EINVAL, "it is no file of speeds");
+		return td_err_set(err, -EINVAL,
+			"it is not a file of speeds, as tandem profile campaign writes");
 	if (magic != (MAGIC | VERSION))
 		return td_err_set(err, -EINVAL,
 			"the file has version %u: expected %u, which tandem profile campaign "

@@ -25,8 +25,8 @@ struct td_plan {
 };
 
 /*
- * Returns 0, or -EINVAL with a sentence that has the line's number: a word is not valid, a name is
- * there twice, or the programs are too many, or none of a class.
+ * Reads a plan. Returns 0; -EINVAL, with a sentence that names the line: a word is not valid, a
+ * name occurs twice, there are more than TD_PLAN_MAX programs, or no online or no besteffort one.
  */
 int td_plan_parse(const char *text, struct td_plan *ret_plan, struct td_err *err);
 

@@ -7,16 +7,16 @@
 
 #include <stdint.h>
 
-#define TD_GPU_MAX    64   /* per node: eight GPUs have up to 56 MIG instances */
-#define TD_SLOT_MAX   16   /* GPUs of one process; a slot is the process's number of a GPU */
+#define TD_GPU_MAX    64          /* per node: eight GPUs have up to 56 MIG instances */
+#define TD_SLOT_MAX   16          /* GPUs of one process; a slot is the process's number of a GPU */
 #define TD_SLOT_HOST  TD_SLOT_MAX /* in GRANT, USED and ASK: host memory instead of a GPU */
-#define TD_CLIENT_MAX 1024 /* per node; one client = one process on one GPU */
+#define TD_CLIENT_MAX 1024        /* per node; one client = one process on one GPU */
 
-#define TD_PPM   1000000u
+#define TD_PPM 1000000u
 
 /* The largest batch size of a service. */
 #define TD_SERVICE_BATCH_MAX 65536u
-#define TD_NEVER UINT64_MAX
+#define TD_NEVER             UINT64_MAX
 
 enum td_class {
 	TD_CLASS_ONLINE,     /* has a latency objective */
@@ -73,12 +73,12 @@ enum td_backend_reason {
 	TD_BACKEND_REASON_N,
 };
 
-/* Field of ASK: where the memory may be if it does not fit on the device. */
+/* Field of ASK: the kind of memory asked for, by where it can be if the GPU has no room. */
 enum td_asked {
-	TD_ASKED_MOVES,   /* on the host: the backend moves it */
-	TD_ASKED_STAYS,   /* nowhere else: pools, arrays, and all memory of the backend plain */
-	TD_ASKED_PAGES,   /* anywhere: the driver pages it; the backend prefetches it for turns */
-	TD_ASKED_UNIFIED, /* anywhere: the driver pages it; it may exceed the device */
+	TD_ASKED_MOVES,   /* on the host; tandem moves it */
+	TD_ASKED_STAYS,   /* on the GPU only: pools, arrays, all of the backend "plain" */
+	TD_ASKED_PAGES,   /* on both; the driver pages it, and tandem prefetches it before a turn */
+	TD_ASKED_UNIFIED, /* on both; the driver pages it, and it may be more than the GPU has */
 	TD_ASKED_HOST,    /* the request is for host memory: the total wanted */
 	TD_ASKED_N,
 };

@@ -39,7 +39,7 @@ struct td_record_job {
 	uint32_t gpu;
 	char class[TD_RECORD_WORD], state[TD_RECORD_WORD];
 	uint64_t demanded_bytes;
-	uint64_t p99_ns, objective_ns; /* of a service; objective 0: it is none */
+	uint64_t p99_ns, objective_ns; /* only of a service; objective_ns is 0 if it is not one */
 };
 
 struct td_record {

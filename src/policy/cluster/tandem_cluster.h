@@ -228,7 +228,11 @@ struct td_tandem_request {
 	uint32_t pool;
 };
 
-/* Queues a job. The errors are those of td_antman_submit(); -EINVAL also for an unknown kind. */
+/*
+ * Queues a job. Returns 0; -EINVAL: job in use or out of range, no such tenant or kind, or no GPUs,
+ * more than TD_GANG_MAX or more than the cluster has; -EDQUOT: a guaranteed job of more GPUs than
+ * its tenant's quota.
+ */
 int td_tandem_cluster_submit(struct td_tandem_cluster *cluster, uint32_t job,
 	const struct td_tandem_request *request, uint64_t now_ns);
 void td_tandem_cluster_finish(struct td_tandem_cluster *cluster, uint32_t job, uint64_t now_ns);

@@ -183,8 +183,8 @@ int td_gate_unmap(uint32_t word, uint64_t window_ns);
 void td_gate_write(uint32_t word);
 
 /*
- * Makes a process-wide barrier. After it td_marker_any_active() sees every thread that passed the
- * gate before its word changed.
+ * Runs a memory barrier on all threads of the process. A later td_marker_any_active() sees every
+ * thread that passed the gate before the gate's word changed.
  */
 void td_gate_barrier(void);
 

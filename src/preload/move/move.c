@@ -299,8 +299,9 @@ static bool prepare(
 /* -- the move -- */
 
 /*
- * Returns 0 on success, otherwise the reasons, with the program unchanged. The twin's context is
- * current.
+ * Moves the program to the context of its twin, the copy of its handles on the new GPU. Call it
+ * with that context current. Returns 0, or a mask of TD_UNMOVABLE reasons with the program
+ * unchanged.
  */
 static uint64_t move(const struct td_context *context, uint64_t limit_bytes, uint64_t *ret_bytes)
 {

@@ -377,7 +377,10 @@ static bool note_little(const void *handle, const struct td_image_data *data)
 	return fits;
 }
 
-/* Removes and returns the record of a small library. Returns NULL if it is not a small one. */
+/*
+ * Takes a library off the list of those with so small variables that they count as code. Returns
+ * its record, or NULL if it is not in the list.
+ */
 static struct little *take_little(const void *handle)
 {
 	struct little **at = &littles, *l;

@@ -63,7 +63,7 @@ struct td_swap {
 	} stranded[TD_SLOT_MAX];
 	/* all memory is pinned, and so will be later allocations: choose.h */
 	bool stays;
-	CUstream streams[TD_SLOT_MAX];         /* streams for moves; each ends with its context */
+	CUstream streams[TD_SLOT_MAX]; /* streams for moves; CUDA ends each with its context */
 	uint64_t stream_contexts[TD_SLOT_MAX]; /* serial numbers of these contexts; see context.h */
 };
 

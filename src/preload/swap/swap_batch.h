@@ -44,7 +44,7 @@ bool td_batch_is_full(const struct td_batch *batch);
 /* Adds a chunk, before its place is changed. exchange: NULL for a plain copy. */
 void td_batch_add(struct td_batch *batch, struct td_range *range, struct td_chunk *chunk,
 	const struct td_exchange *exchange);
-/* Records an event: the batch is copied when the stream has reached it. */
+/* Records an event behind the batch's copies: they have ended when the stream reaches it. */
 void td_batch_mark(struct td_batch *batch, CUstream stream);
 /* Ends the batch: no copy of it is in progress any more. The caller sets the chunks' places. */
 void td_batch_clear(struct td_batch *batch);

@@ -366,7 +366,10 @@ static int measure_all(struct campaign *c, struct td_err *err)
 	return r;
 }
 
-/* The daemon lists the directory when the option is set: what a policy needs is then there. */
+/*
+ * Makes the daemon look into its directory of profiles, which it does when the option is set. It is
+ * set to none and back, so that policies find the new profile.
+ */
 static void show_daemon(const struct campaign *c)
 {
 	char directory[4096];

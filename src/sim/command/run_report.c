@@ -242,7 +242,7 @@ static void put_premises(const struct td_run *run, FILE *out)
 		"<li>Starting again after an eviction costs %.0f s and the work since the last "
 		"checkpoint, which are %.0f s apart.</li>",
 		run->profiles_path ? "fitted to measured pairs of jobs"
-				   : "with one generic kind of job",
+				   : "that is the same for all jobs, since no profiles were given",
 		run->unknown_models, run->trace.undated, run->trace.gpuless, run->misfits,
 		run->trace.skipped, (double)run->restart_ns * 1e-9,
 		(double)run->checkpoint_ns * 1e-9);

@@ -434,7 +434,7 @@ static void put_why(FILE *out, const struct tally *tally, double pair_sum, doubl
 		tally->rows, tally->lost, tally->forbidden, open);
 	for (int v = 0; v < TD_ANTMAN_OTHERS; v++)
 		fprintf(out, "%s %s %u", v ? "," : "", variations[v], tally->turned[v]);
-	fprintf(out, ", %s %u of the %u with limits; none of them would win %u. ",
+	fprintf(out, ", %s %u of the %u with memory limits; no variation would win %u of them. ",
 		variations[UNLIMITED], tally->turned[UNLIMITED], tally->limited, tally->by_none);
 	fprintf(out,
 		"Two jobs of the mix do %.2f times the work of one together, so sharing gains "

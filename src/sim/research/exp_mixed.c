@@ -382,7 +382,9 @@ static int read_durations(struct world *w, const char *data, struct td_err *err)
 	td_trace_deinit(&trace);
 	if (!w->durations)
 		return td_err_set(err, -ENOMEM, "out of memory");
-	return w->duration_count ? 0 : td_err_set(err, -ENOENT, "the trace has no jobs of one GPU");
+	return w->duration_count
+		       ? 0
+		       : td_err_set(err, -ENOENT, "the trace has no job that uses one GPU");
 }
 
 int td_exp_mixed(struct td_experiment_run *run, struct td_err *err)

@@ -343,7 +343,7 @@ SCHED(even, TD_BESIDE_EVEN, TD_SELECTOR_TASKS_MAX, false, 0, 1,
 SCHED(bound, TD_BESIDE_OPTIMUM, 1, false, 0, 1,
 	"the most speed within the objectives, by the truth: a bound");
 SCHED(mudi_truth, TD_BESIDE_MUDI_TRUTH, 1, false, 0, 1,
-	"mudi's rules for batch and share with the truth for its predictions: a bound");
+	"mudi with true speeds in place of predicted ones: no mudi can do better");
 SCHED(mudi_exact, TD_BESIDE_MUDI, 1, true, 0, 0.08,
 	"mudi with exact samples of every pair: a bound of its learners");
 SCHED(mudi_more_exact, TD_BESIDE_MUDI, TD_SELECTOR_TASKS_MAX, true, 0, 0.08,

@@ -78,6 +78,9 @@ uint32_t td_balance(const struct td_balance_params *params, struct td_balance_ap
 uint32_t td_balance_compact(const struct td_balance_params *params, struct td_balance_app *apps,
 	uint32_t count, uint32_t gpus, struct td_balance_move *ret_moves);
 
-/* Returns the GPU for a new application that demands this share of memory. gpus > 0. */
+/*
+ * Returns the index of the GPU for a new application. `memory` is what it needs of one GPU's
+ * memory, from 0 to 1. gpus > 0.
+ */
 uint32_t td_balance_start(const struct td_balance_params *params, const struct td_balance_app *apps,
 	uint32_t count, uint32_t gpus, double memory);
