@@ -290,14 +290,14 @@ class OldDaemon(threading.Thread):
         peer.send("attached", capacity_bytes=TOTAL)
         self.open(peer)
         while True:
+            if self.takes_turns and self.demanded >= 30 * MIB:  # all that the program allocates
+                self.takes_turns = False
+                self.take_a_turn(peer)
             try:
                 name, values = peer.receive()
             except Closed:
                 return  # it has ended
             self.answer(peer, name, values)
-            if self.takes_turns and self.demanded >= 30 * MIB:  # all that the program allocates
-                self.takes_turns = False
-                self.take_a_turn(peer)
 
     def run(self):
         peer = None
@@ -327,7 +327,7 @@ def under(world, limit, takes_turns, *arguments):
 def an_older_daemon_runs_a_new_library_and_moves_its_memory():
     with World() as world:
         daemon, program = under(world, TOTAL, True, "--size", "30m", "--gpu", "10ms", "--cpu",
-                                "1ms", "--steps", "60")
+                                "1ms", "--steps", "200")
         finish(program)
         daemon.join(DEADLINE_S)
         assert (not daemon.error and daemon.moved

@@ -90,7 +90,7 @@ TEST(a_predictor_of_something_else_is_refused)
 	kinds[1].model.predictor.coefficient_count--;
 	CHECK_EQ(td_speed_file_to_bytes(&made, &bytes, &size), 0);
 	CHECK_EQ(td_speed_file_from_bytes(bytes, size, &file, &err), -EINVAL);
-	CHECK_STR(err.msg, "the predictor of \"NVIDIA H100\" in it has 7 inputs: expected 8");
+	CHECK_STR(err.msg, "the file's predictor for \"NVIDIA H100\" has 7 inputs: expected 8");
 	free(bytes);
 }
 
