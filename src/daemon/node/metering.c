@@ -32,29 +32,23 @@ static bool is_measured(const struct td_node *node, const struct td_process *pro
 					 process->pacing.window_ns);
 }
 
-/*
- * Converts a client's time to the whole GPU's. A program that was started with a share of the SMs
- * sees only these, and its library measures relative to them.
- */
-static uint64_t of_gpu_ns(const struct td_node *node, const struct td_client *client, uint64_t ns)
+/* Returns the share of the GPU's SMs that the client's library measures relative to. */
+static uint32_t share_of(const struct td_node *node, const struct td_client *client)
 {
-	if (!client->sm_share_ppm || node->gpu_views[client->gpu].mps != TD_MPS_ON)
-		return ns;
-	return (uint64_t)((double)ns * client->sm_share_ppm / TD_PPM);
+	return client->sm_share_ppm && node->gpu_views[client->gpu].mps == TD_MPS_ON
+		       ? client->sm_share_ppm
+		       : TD_PPM;
 }
 
-static struct td_activity_counters counters_of(
-	const struct td_node *node, const struct td_client *client)
+static struct td_activity_counters counters_of(const struct td_client *client)
 {
 	const struct td_meter_page *meter = client->process->meter;
 	uint32_t slot = client->slot;
 
 	return (struct td_activity_counters){
 		atomic_load_explicit(&meter->used_ns[slot], memory_order_relaxed),
-		of_gpu_ns(node, client,
-			atomic_load_explicit(&meter->active_ns[slot], memory_order_relaxed)),
-		of_gpu_ns(node, client,
-			atomic_load_explicit(&meter->core_ns[slot], memory_order_relaxed))};
+		atomic_load_explicit(&meter->active_ns[slot], memory_order_relaxed),
+		atomic_load_explicit(&meter->core_ns[slot], memory_order_relaxed)};
 }
 
 void td_metering_read(const struct td_node *node, struct td_client *client, uint64_t now_ns)
@@ -68,14 +62,14 @@ void td_metering_read(const struct td_node *node, struct td_client *client, uint
 	/* The pages of programs are seldom in the cache, so they are read only when needed. */
 	if (!td_activity_is_due(&client->activity, now_ns))
 		return;
-	counters = counters_of(node, client);
-	(void)td_activity_read(&client->activity, &counters, now_ns);
+	counters = counters_of(client);
+	(void)td_activity_read(&client->activity, &counters, share_of(node, client), now_ns);
 }
 
-void td_metering_arrive(const struct td_node *node, struct td_client *client)
+void td_metering_arrive(struct td_client *client)
 {
 	if (client->process->meter && client->slot < TD_SLOT_MAX)
-		client->activity.read = counters_of(node, client);
+		client->activity.read = counters_of(client);
 }
 
 void td_metering_add(struct td_node *node, const struct td_client *client)

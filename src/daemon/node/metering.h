@@ -21,7 +21,7 @@ void td_metering_read(const struct td_node *node, struct td_client *client, uint
  * have been there before: the page still has the time from then, which was charged to another
  * client.
  */
-void td_metering_arrive(const struct td_node *node, struct td_client *client);
+void td_metering_arrive(struct td_client *client);
 
 /*
  * Contexts take turns on a GPU, so together they have all of its time at most. Beside others the

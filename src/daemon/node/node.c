@@ -278,7 +278,7 @@ static int attach(struct td_node *node, struct td_process *process, const struct
 	client->grant.gate = TD_GATE_CLOSED;
 	client->aside = process->moving.number && !memcmp(process->moving.gpu, msg->gpu, 16);
 	if (client->aside)
-		td_metering_arrive(node, client);
+		td_metering_arrive(client);
 	process->failed = 0;
 	td_list_append(&node->clients, &client->of_node);
 	td_list_append(&process->clients, &client->of_process);

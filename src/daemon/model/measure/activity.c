@@ -13,6 +13,14 @@ static uint64_t rise(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0;
 }
 
+/* Returns how far a counter has risen, in time of the whole GPU. */
+static uint64_t rise_of_gpu(uint64_t now, uint64_t before, uint32_t share_ppm)
+{
+	uint64_t ns = rise(now, before);
+
+	return share_ppm < TD_PPM ? (uint64_t)((double)ns * share_ppm / TD_PPM) : ns;
+}
+
 static uint32_t part_ppm(uint64_t part_ns, uint64_t ns, uint32_t most_ppm)
 {
 	double ppm = (double)part_ns / (double)ns * TD_PPM;
@@ -57,10 +65,11 @@ bool td_activity_is_due(const struct td_activity *activity, uint64_t now_ns)
 	return !activity->read_ns || rise(now_ns, activity->read_ns) >= TD_ACTIVITY_WINDOW_NS;
 }
 
-bool td_activity_read(
-	struct td_activity *activity, const struct td_activity_counters *counters, uint64_t now_ns)
+bool td_activity_read(struct td_activity *activity, const struct td_activity_counters *counters,
+	uint32_t share_ppm, uint64_t now_ns)
 {
 	uint64_t elapsed_ns = rise(now_ns, activity->read_ns), used, active, core;
+	uint64_t used_more, active_more;
 
 	/* The first call only notes the time; work charged before it counts as new from then on. */
 	if (!activity->read_ns) {
@@ -69,13 +78,12 @@ bool td_activity_read(
 	}
 	if (!td_activity_is_due(activity, now_ns))
 		return false;
-	used = work_off(&activity->used_left_ns, rise(counters->used_ns, activity->read.used_ns),
-		elapsed_ns);
-	active = work_off(&activity->active_left_ns,
-		rise(counters->active_ns, activity->read.active_ns), elapsed_ns);
-	find_need(activity, rise(counters->used_ns, activity->read.used_ns),
-		rise(counters->active_ns, activity->read.active_ns));
-	core = rise(counters->core_ns, activity->read.core_ns);
+	used_more = rise(counters->used_ns, activity->read.used_ns);
+	active_more = rise_of_gpu(counters->active_ns, activity->read.active_ns, share_ppm);
+	used = work_off(&activity->used_left_ns, used_more, elapsed_ns);
+	active = work_off(&activity->active_left_ns, active_more, elapsed_ns);
+	find_need(activity, used_more, active_more);
+	core = rise_of_gpu(counters->core_ns, activity->read.core_ns, share_ppm);
 	core = td_min_u64(core, elapsed_ns * (TD_ACTIVITY_CORES_MAX_PPM / TD_PPM));
 	activity->used_ns += used;
 	activity->active_ns += active;

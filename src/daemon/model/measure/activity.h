@@ -6,6 +6,10 @@
  * work is counted as a GPU does it: at most as much as time has passed. Core demand is what the
  * program asks for. It is not spread over time and may exceed one GPU (DCUDA III-C1).
  *
+ * A library measures SM activity and core demand relative to the SMs that its program's context
+ * has. That share may change while the program runs, so what was charged since the last reading is
+ * converted, and never a counter.
+ *
  * The program writes the counters, so they are not trusted: a counter that falls starts anew, and
  * each rate has an upper bound. Pure.
  */
@@ -43,9 +47,12 @@ struct td_activity {
 /* Returns whether the next td_activity_read() uses its counters. */
 bool td_activity_is_due(const struct td_activity *activity, uint64_t now_ns);
 
-/* Reads the counters. Does nothing until a window is over. Returns whether the rates are new. */
-bool td_activity_read(
-	struct td_activity *activity, const struct td_activity_counters *counters, uint64_t now_ns);
+/*
+ * Reads the counters. Does nothing until a window is over. Returns whether the rates are new.
+ * share_ppm: the share of the GPU's SMs that active_ns and core_ns are relative to.
+ */
+bool td_activity_read(struct td_activity *activity, const struct td_activity_counters *counters,
+	uint32_t share_ppm, uint64_t now_ns);
 
 /*
  * The program continues as another client on another GPU. Takes over the rates and totals of the

@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include "unit/daemon/fake_node.h"
+#include "daemon/node/gpus.h"
 
 #define MS  1000000ull
 #define PPM 1000000u
@@ -90,6 +91,39 @@ TEST(policies_see_what_a_program_uses)
 	CHECK_EQ(view_of(a)->gpu_time_ns, 1 + 50 * MS);
 	CHECK(w.node.gpu_views[0].known & TD_HAS(SM_ACTIVITY));
 	CHECK_EQ(w.node.gpu_views[0].sm_activity_ppm, PPM / 5);
+}
+
+static bool mps_is_on(void *arg, const uint8_t *uuid, struct td_mps_seen *ret)
+{
+	(void)arg, (void)uuid;
+	*ret = (struct td_mps_seen){.state = TD_MPS_ON, .can_serve = true};
+	return true;
+}
+
+/* The new share does not convert the time that was charged before. */
+TEST(another_share_of_the_sms_is_no_work)
+{
+	struct td_nvml_gpu listed = {.total_bytes = 64 * MIB};
+	struct td_client *client;
+	struct fake *a;
+
+	world_init(&w);
+	w.node.io.mps = mps_is_on;
+	a = program(0, "a");
+	memcpy(listed.uuid, w.node.gpus[0].uuid, sizeof(listed.uuid));
+	td_gpus_seen(&w.node, &listed, 1, w.now);
+	client = td_client_at(w.node.clients.next);
+	client->sm_share_ppm = PPM / 4;
+	set("on");
+	for (int i = 0; i < 50; i++)
+		use(0, 100 * MS, 80 * MS, 80 * MS, 80 * MS);
+	CHECK_EQ(view_of(a)->sm_activity_ppm, PPM / 5);
+	CHECK_EQ(view_of(a)->sm_need_ppm, PPM / 4);
+	client->sm_share_ppm = 0;
+	use(0, 100 * MS, 20 * MS, 5 * MS, 5 * MS);
+	CHECK_EQ(view_of(a)->sm_activity_ppm, PPM / 20);
+	CHECK_EQ(view_of(a)->sm_need_ppm, PPM / 4);
+	CHECK_EQ(view_of(a)->core_ppm, PPM / 20);
 }
 
 TEST(a_program_that_does_nothing_is_known_to)

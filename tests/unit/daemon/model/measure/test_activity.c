@@ -9,13 +9,14 @@
 static struct td_activity activity;
 static struct td_activity_counters counters;
 static uint64_t now_ns;
+static uint32_t share_ppm = PPM;
 
 static void begin(void)
 {
 	activity = (struct td_activity){0};
 	counters = (struct td_activity_counters){0};
 	now_ns = 1000 * MS;
-	CHECK(!td_activity_read(&activity, &counters, now_ns));
+	CHECK(!td_activity_read(&activity, &counters, share_ppm, now_ns));
 }
 
 /* So much later it has been charged so much more. */
@@ -25,7 +26,7 @@ static bool pass(uint64_t elapsed_ns, uint64_t used_ns, uint64_t active_ns, uint
 	counters.used_ns += used_ns;
 	counters.active_ns += active_ns;
 	counters.core_ns += core_ns;
-	return td_activity_read(&activity, &counters, now_ns);
+	return td_activity_read(&activity, &counters, share_ppm, now_ns);
 }
 
 TEST(rates_are_the_parts_of_a_window)
@@ -50,6 +51,28 @@ TEST(the_need_of_sms_is_of_the_time_in_which_it_runs)
 	CHECK_EQ(activity.need_ppm, 700000);
 	CHECK(pass(100 * MS, 100 * MS, 30 * MS, 0));
 	CHECK_EQ(activity.need_ppm, 500000);
+}
+
+/* The new share does not convert the time that was charged before. */
+TEST(another_share_of_the_sms_counts_from_then_on)
+{
+	begin();
+	share_ppm = PPM / 4;
+	CHECK(pass(100 * MS, 100 * MS, 100 * MS, 100 * MS));
+	CHECK_EQ(activity.active_ppm, PPM / 4);
+	CHECK_EQ(activity.core_ppm, PPM / 4);
+	for (int i = 0; i < 100; i++)
+		CHECK(pass(100 * MS, 80 * MS, 80 * MS, 80 * MS));
+	CHECK_EQ(activity.active_ppm, PPM / 5);
+	share_ppm = PPM;
+	CHECK(pass(100 * MS, 20 * MS, 20 * MS, 20 * MS));
+	CHECK_EQ(activity.active_ppm, PPM / 5);
+	CHECK_EQ(activity.core_ppm, PPM / 5);
+	share_ppm = PPM / 2;
+	CHECK(pass(100 * MS, 40 * MS, 40 * MS, 40 * MS));
+	CHECK_EQ(activity.active_ppm, PPM / 5);
+	CHECK_EQ(activity.used_ppm, 2 * PPM / 5);
+	share_ppm = PPM;
 }
 
 TEST(nothing_is_new_before_a_window_is_over)
@@ -128,7 +151,7 @@ TEST(what_was_charged_before_the_first_look_is_not_lost)
 	activity = (struct td_activity){0};
 	now_ns = 1000 * MS;
 	counters = (struct td_activity_counters){150 * MS, 150 * MS, 0};
-	CHECK(!td_activity_read(&activity, &counters, now_ns));
+	CHECK(!td_activity_read(&activity, &counters, share_ppm, now_ns));
 	CHECK(pass(100 * MS, 0, 0, 0));
 	CHECK(pass(100 * MS, 0, 0, 0));
 	CHECK_EQ(activity.used_ns, 150 * MS);
