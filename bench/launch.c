@@ -142,6 +142,12 @@ static int some_attribute(int *ret_value, int attribute, int device)
 	return 0;
 }
 
+static int some_sms(int *ret_count)
+{
+	*ret_count = 132;
+	return 0;
+}
+
 static int one_block(int *ret_blocks, void *function, int threads, uint64_t shared_bytes)
 {
 	(void)function, (void)threads, (void)shared_bytes;
@@ -167,6 +173,7 @@ static const struct td_driver null_driver = {
 	.ctx_push_current = nothing_to_push,
 	.ctx_pop_current = one_context,
 	.ctx_get_device = device_zero,
+	.ctx_get_sms = some_sms,
 	.ctx_synchronize = done,
 	.device_get_uuid = some_uuid,
 	.device_get_name = some_name,

@@ -25,6 +25,8 @@ struct td_driver {
 	int (*ctx_push_current)(void *context);
 	int (*ctx_pop_current)(void **ret_context);
 	int (*ctx_get_device)(int *ret_device);
+	/* Gets how many SMs the kernels of the current context may use: under MPS its share. */
+	int (*ctx_get_sms)(int *ret_count);
 	int (*ctx_destroy)(void *context);
 	int (*primary_ctx_reset)(int device);
 	int (*ctx_synchronize)(void);

@@ -81,6 +81,22 @@ static int device_get_attribute(int *ret_value, int attribute, int device)
 	return ASK(cuDeviceGetAttribute, ret_value, attribute, device);
 }
 
+static int ctx_get_sms(int *ret_count)
+{
+	/* CUexecAffinityParam of cuda.h: the type, of which there is one, and the number of SMs */
+	uint32_t share[2] = {0};
+	int device, r = ctx_get_device(&device);
+
+	if (!r)
+		r = device_get_attribute(
+			ret_count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
+	/* With shares by context the attribute is that of the whole GPU. */
+	if (!r && !ASK(cuCtxGetExecAffinity, share, 0) && share[1] &&
+		share[1] < (uint32_t)*ret_count)
+		*ret_count = (int)share[1];
+	return r;
+}
+
 static int occupancy(int *ret_blocks, void *function, int threads, uint64_t shared_bytes)
 {
 	return ASK_FOR_PROGRAM(cuOccupancyMaxActiveBlocksPerMultiprocessor, ret_blocks, function,
@@ -158,6 +174,7 @@ void td_driver_publish_real(void)
 		.ctx_push_current = ctx_push_current,
 		.ctx_pop_current = ctx_pop_current,
 		.ctx_get_device = ctx_get_device,
+		.ctx_get_sms = ctx_get_sms,
 		.ctx_destroy = ctx_destroy,
 		.primary_ctx_reset = primary_ctx_reset,
 		.ctx_synchronize = ctx_synchronize,

@@ -32,8 +32,6 @@
 #define LONG_NS (500 * TD_NS_PER_US)
 #define PPM     1000000u
 
-#define TD_CUDA_SM_COUNT 16 /* CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT */
-
 struct kind {
 	_Atomic uint64_t key;      /* identifies the kind of launch (demand.h); 0: free */
 	_Atomic uint64_t solo;     /* time without other programs, in td_solo_learn's encoding */
@@ -50,10 +48,9 @@ static _Atomic uint32_t next_way; /* the entry of a full set that is replaced ne
 static struct td_demand ask_demand(const struct td_driver *driver, const struct td_shape *shape)
 {
 	uint64_t threads = (uint64_t)shape->block[0] * shape->block[1] * shape->block[2];
-	int device, sms = 0, blocks = 0;
+	int sms = 0, blocks = 0;
 
-	if (!threads || threads > INT32_MAX || driver->ctx_get_device(&device) ||
-		driver->device_get_attribute(&sms, TD_CUDA_SM_COUNT, device) ||
+	if (!threads || threads > INT32_MAX || driver->ctx_get_sms(&sms) ||
 		driver->occupancy(
 			&blocks, (void *)shape->function, (int)threads, shape->shared_bytes) ||
 		sms <= 0 || blocks <= 0)

@@ -207,6 +207,7 @@ static const struct td_driver fake_driver = {
 	.ctx_push_current = fake_push,
 	.ctx_pop_current = fake_pop,
 	.ctx_get_device = fake_zero,
+	.ctx_get_sms = fake_zero,
 	.ctx_synchronize = fake_ctx_synchronize,
 	.device_get_uuid = fake_uuid,
 	.device_get_name = fake_name,

@@ -27,6 +27,7 @@ static struct {
 	uint64_t event_ns[EVENTS_MAX];
 	unsigned created, records, queries, occupancies;
 	uint64_t launches;
+	unsigned sms; /* that the context may use */
 	bool capturing;
 } gpu;
 
@@ -58,6 +59,12 @@ static int attribute(int *ret, int which, int device)
 {
 	(void)device;
 	*ret = which == 16 ? SMS : 0;
+	return 0;
+}
+
+static int context_sms(int *ret)
+{
+	*ret = (int)gpu.sms;
 	return 0;
 }
 
@@ -131,6 +138,7 @@ static int event_destroy(void *event)
 static const struct td_driver driver = {
 	.ctx_get_current = ctx_get_current,
 	.ctx_get_device = zero_device,
+	.ctx_get_sms = context_sms,
 	.device_get_uuid = device_uuid,
 	.device_get_name = device_name,
 	.device_get_attribute = attribute,
@@ -184,6 +192,7 @@ static void begin(void)
 		td_marker_self->meter = (struct td_meter_thread){0};
 	memset(&td_meter, 0, sizeof(td_meter.page));
 	memset(&gpu, 0, sizeof(gpu));
+	gpu.sms = SMS;
 }
 
 /* The GPU has done all; the thread looks at it once more, at a launch of no length. */
@@ -237,6 +246,23 @@ TEST(nothing_waits_however_much_is_in_flight)
 		launch(i % 4, SMS, 256, TD_NS_PER_S);
 	CHECK_EQ(gpu.launches, 100000);
 	CHECK_EQ(td_marker_self->depth, 0);
+}
+
+/* The daemon converts it to the whole GPU (model/measure/activity.h). */
+TEST(under_a_share_of_the_sms_a_kernel_uses_part_of_these)
+{
+	uint64_t used;
+
+	begin();
+	gpu.sms = SMS / 4;
+	meter(TD_WORD_WINDOW, TD_WINDOW_METER);
+	gpu.queued_ns = 1;
+	gpu.done_ns = UINT64_MAX;
+	for (unsigned i = 0; i < 1000; i++)
+		launch(0, SMS / 4, 1024, 20000);
+	settle();
+	used = atomic_load(&td_meter.page.used_ns[0]);
+	CHECK(used && is_about(atomic_load(&td_meter.page.active_ns[0]), used, 5));
 }
 
 TEST(kernels_of_different_lengths_and_sizes_are_told_apart)
