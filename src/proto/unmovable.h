@@ -24,6 +24,10 @@ enum td_unmovable_bit {
 #define TD_UNMOVABLE_TO_GPU                                                                        \
 	(TD_UNMOVABLE(ONE_GPU) | TD_UNMOVABLE(MPS) | TD_UNMOVABLE(VMM) | TD_UNMOVABLE(HARDWARE))
 
+/* The reasons that matter only there: a GPU of the same kind has as many SMs. */
+#define TD_UNMOVABLE_TO_SHARE                                                                      \
+	(TD_UNMOVABLE(NO_SHARES) | TD_UNMOVABLE(FIXED_SHARE) | TD_UNMOVABLE(COOPERATIVE))
+
 /*
  * Returns the words for the lowest known bit of the mask. If no bit is known, they say that the
  * reason is not known.

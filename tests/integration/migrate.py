@@ -154,6 +154,16 @@ def what_cannot_move_stays_and_says_why():
         nothing_is_left(world)
 
 
+def cooperative_kernels_move_to_a_gpu_with_as_many_sms():
+    with World("--gpus", "2") as world:
+        program = Program(world, 1, 1, "cooperative")
+        done = program.move(1)
+        assert done.returncode == 0, done
+        program.goes_on()
+        program.end()
+        nothing_is_left(world)
+
+
 def wrong_orders_are_refused():
     with World("--gpus", "2") as world:
         program = Program(world, 1, 1)
@@ -172,4 +182,5 @@ run_cases([a_program_lives_on_another_gpu, many_moves_at_random_moments,
            what_other_threads_make_meanwhile_moves_or_is_a_reason,
            what_the_library_does_not_move_the_driver_moves,
            where_the_driver_does_not_either_it_stays_and_says_both_reasons,
-           what_cannot_move_stays_and_says_why, wrong_orders_are_refused])
+           what_cannot_move_stays_and_says_why,
+           cooperative_kernels_move_to_a_gpu_with_as_many_sms, wrong_orders_are_refused])

@@ -7,9 +7,9 @@
  *
  * It goes on until its standard input ends, and counts its turns in the file PROGRESS. BLOCKED: it
  * has something that cannot be moved: "pool", "managed", "graph", "array", "variable", "two",
- * "vmm" or "pinned". "churn": other threads make such things and end them again, so that it can be
- * moved at some moments. Exit status 0: all was right; 3: a wrong word; 4: a wrong answer; 5: a
- * call failed.
+ * "vmm" or "pinned". "cooperative": its launches fill all SMs that it sees. "churn": other threads
+ * make such things and end them again, so that it can be moved at some moments. Exit status 0: all
+ * was right; 3: a wrong word; 4: a wrong answer; 5: a call failed.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -61,6 +61,7 @@ static CUdevice device;
 static unsigned long long context_id;
 static char uuid[16];
 static _Atomic bool over;
+static bool is_cooperative;
 
 /* affine(p, n, m, c): word i * STRIDE of n becomes m * word + c. */
 static const char ptx[] =
@@ -151,6 +152,20 @@ static void allocate(struct lane *lane, struct block *b)
 	MUST(cuMemAlloc_v2(&b->address, bytes));
 	b->words = (uint32_t)(bytes / 4);
 	upload(lane, b);
+}
+
+/* As many blocks as the GPU holds at once; none of them does anything. */
+static void fill_gpu(struct lane *lane, const struct block *b)
+{
+	uint32_t n = 0, m = 1, c = 0;
+	CUdeviceptr address = b->address;
+	void *params[] = {&address, &n, &m, &c};
+	int sms, each;
+
+	MUST(cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device));
+	MUST(cuOccupancyMaxActiveBlocksPerMultiprocessor(&each, lane->affine, 64, 0));
+	MUST(cuLaunchCooperativeKernel(
+		lane->affine, (unsigned)(sms * each), 1, 1, 64, 1, 1, 0, lane->stream, params));
 }
 
 /* The order of kernels shows: multiplications and additions do not commute. */
@@ -298,6 +313,8 @@ static void turn(struct lane *lane)
 	case 5: renew(lane); break;
 	default: compute(lane, b); break;
 	}
+	if (is_cooperative)
+		fill_gpu(lane, b);
 	if (!below(lane, 3))
 		verify(lane, b);
 	atomic_fetch_add(&progress->turns, 1);
@@ -375,6 +392,8 @@ static void block(const char *what)
 		map_own();
 	else if (!strcmp(what, "pinned"))
 		MUST(cuMemHostRegister_v2(aligned_alloc(4096, 4096), 4096, 0));
+	else if (!strcmp(what, "cooperative"))
+		is_cooperative = true;
 	else if (!strcmp(what, "two"))
 		MUST(cuCtxCreate_v2(&other, 0, 1));
 	else

@@ -15,7 +15,8 @@ SEED = int(os.environ.get("TANDEM_SHARES_SEED", "1"))
 BESIDE = f"{BUILD}/examples/beside"
 # A program that has this keeps its share; and the words of tandem for it.
 BLOCKED = {"managed": "unified memory", "graph": "it has graphs", "array": "arrays or textures",
-           "variable": "variables on the GPU", "pool": "memory pools"}
+           "variable": "variables on the GPU", "pool": "memory pools",
+           "cooperative": "cooperative kernels"}
 # The words for a change that was asked for at a moment that did not suit, and for a share whose
 # nearest is the present one: a program has at most ten contexts of other shares.
 FOR_NOW = ("did not end in time", "is moving", "did not return in time",
@@ -94,6 +95,28 @@ def work_takes_as_long_as_its_share_says():
             again = rate_of(world, process.pid)
             say(f"# kernels a second: {alone:.0f}, with a quarter {quarter:.0f}, then {again:.0f}")
             assert quarter < alone * 0.4 and again > quarter * 2, (alone, quarter, again)
+        finally:
+            process.kill()
+            process.communicate()
+
+
+def the_meter_tells_of_the_whole_gpu_under_each_share():
+    with MpsWorld() as world:
+        world.turn_on()
+        process = world.start(BESIDE, "--kernel", "10ms", "--sms", "10", "--for", "1h",
+                              wrap="swap")
+
+        def activity():
+            rows = world.jobs()
+            return rows[0].get("sm_activity_ppm", 0) if rows else 0
+        try:
+            until(lambda: 150000 < activity() < 280000, "a quarter of the SMs is active")
+            for percent in (25, 100, 50, 100):
+                assert world.tandem("share", str(process.pid), f"{percent}%").returncode == 0
+                time.sleep(0.3)
+                seen = sorted(activity() for _ in range(10) if not time.sleep(0.1))
+                say(f"# with {percent}%: {seen[5] / 1e4:.0f}% of the SMs are active")
+                assert 150000 < seen[5] < 320000, (percent, seen)
         finally:
             process.kill()
             process.communicate()
@@ -192,6 +215,7 @@ def wrong_orders_are_refused():
 
 run_cases([a_running_program_gets_another_share, many_changes_at_random_moments,
            work_takes_as_long_as_its_share_says,
+           the_meter_tells_of_the_whole_gpu_under_each_share,
            kills_of_program_and_daemon_at_random_moments_of_a_change,
            a_new_daemon_knows_the_present_share, what_cannot_change_keeps_its_share_and_says_why,
            a_percentage_for_the_whole_process_is_a_limit, without_mps_there_are_no_shares,

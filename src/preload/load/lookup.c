@@ -267,6 +267,26 @@ static uint32_t attributes_kind(const CUlaunchConfig *config)
 	return 0;
 }
 
+/* Returns whether all blocks of the launch have to fit at once. */
+static bool is_cooperative(const CUlaunchConfig *config)
+{
+	for (unsigned i = 0; config && config->attrs && i < config->numAttrs; i++)
+		if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE &&
+			config->attrs[i].value.cooperative)
+			return true;
+	return false;
+}
+
+/*
+ * Called before a cooperative launch comes to the gate: the share of the SMs that it was made for
+ * must not change while it waits there.
+ */
+static void note_cooperative(bool is)
+{
+	if (is)
+		td_unmovable_note(TD_UNMOVABLE(COOPERATIVE));
+}
+
 static __attribute__((noinline, cold)) void meter(struct td_marker *marker, void *stream,
 	uint32_t kind, const void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
 	unsigned by, unsigned bz, unsigned shared_bytes)
@@ -293,8 +313,12 @@ static __attribute__((noinline, cold)) void meter(struct td_marker *marker, void
 #define WORK(symbol, work)                                                                         \
 	(td_submit_kind(TD_SYMBOL_##symbol, UNPACK work) | td_submit_size(TD_SIZE(symbol)))
 
-/* waits: whether the call itself waits for its work. */
-#define SUBMITTING(symbol, stream, kind, waits)                                                    \
+#define IS_COOPERATIVE(symbol)                                                                     \
+	(TD_SYMBOL_##symbol == TD_SYMBOL_cuLaunchCooperativeKernel ||                              \
+		TD_SYMBOL_##symbol == TD_SYMBOL_cuLaunchCooperativeKernel_ptsz)
+
+/* waits: whether the call itself waits for its work. cooperative: see note_cooperative(). */
+#define SUBMITTING(symbol, stream, kind, waits, cooperative)                                       \
 	EXPORT CUresult symbol TD_PARAMS_##symbol                                                  \
 	{                                                                                          \
 		struct td_marker *marker;                                                          \
@@ -311,6 +335,7 @@ static __attribute__((noinline, cold)) void meter(struct td_marker *marker, void
 			if (r)                                                                     \
 				return r;                                                          \
 		}                                                                                  \
+		note_cooperative(cooperative);                                                     \
 		marker = td_gate_enter((void *)(stream), (kind) | WORK(symbol, TD_WORK_##symbol)); \
 		METER(marker, stream, kind, TD_WORK_##symbol, TD_BLOCK_##symbol);                  \
 		r = td_real.symbol TD_ARGS_##symbol;                                               \
@@ -340,11 +365,13 @@ static __attribute__((noinline, cold)) void meter(struct td_marker *marker, void
 #undef WRAPPED_SUBMIT_EX
 #undef WRAPPED_SUBMIT_WAIT
 #undef WRAPPED_NAMES
-#define WRAPPED_SUBMIT(symbol, stream, flavour) SUBMITTING(symbol, stream, KIND_##flavour, false)
+#define WRAPPED_SUBMIT(symbol, stream, flavour)                                                    \
+	SUBMITTING(symbol, stream, KIND_##flavour, false, IS_COOPERATIVE(symbol))
 #define WRAPPED_SUBMIT_EX(symbol, stream, flavour)                                                 \
-	SUBMITTING(symbol, stream, KIND_##flavour | attributes_kind(config), false)
+	SUBMITTING(symbol, stream, KIND_##flavour | attributes_kind(config), false,                \
+		is_cooperative(config))
 #define WRAPPED_SUBMIT_WAIT(symbol, stream, flavour)                                               \
-	SUBMITTING(symbol, stream, KIND_##flavour, true)
+	SUBMITTING(symbol, stream, KIND_##flavour, true, false)
 #define WRAPPED_NAMES(symbol, ...) NAMING(symbol)
 
 #define SYMBOL(symbol, name, since, flavour, class, stream, kinds)                                 \

@@ -144,10 +144,15 @@ static uint32_t share_at(int home, CUdevice device, uint32_t asked_ppm)
 	return ppm < TD_PPM ? (uint32_t)ppm : TD_PPM;
 }
 
-/* Returns what of the reasons not to move prevents another share, and more that does. */
-static uint64_t reasons_for_share(uint64_t reasons, const struct td_gpu_info *gpu)
+/*
+ * Returns what of the reasons counts where the share changes, and more that does then, or what
+ * counts where the program is to go to another GPU.
+ */
+static uint64_t reasons_for(bool share, uint64_t reasons, const struct td_gpu_info *gpu)
 {
-	if (!td_rehome_has_shares(gpu->device))
+	if (!share)
+		return reasons & ~TD_UNMOVABLE_TO_SHARE;
+	if (!(reasons & TD_UNMOVABLE(FAILED)) && !td_rehome_has_shares(gpu->device))
 		reasons |= TD_UNMOVABLE(NO_SHARES);
 	return reasons & ~TD_UNMOVABLE_TO_GPU;
 }
@@ -163,8 +168,8 @@ static uint64_t reasons_now(uint64_t *ret_share)
 	if (!td_context_gpu_count())
 		return 0;
 	reasons = reasons_of(atomic_load(&prepared), &context, &gpu);
-	*ret_share = reasons & TD_UNMOVABLE(FAILED) ? reasons : reasons_for_share(reasons, &gpu);
-	return reasons & ~TD_UNMOVABLE(NO_SHARES);
+	*ret_share = reasons_for(true, reasons, &gpu);
+	return reasons_for(false, reasons, &gpu);
 }
 
 /* -- preparing -- */
@@ -225,8 +230,7 @@ static void cancel(void)
 	if (next.context)
 		td_context_set_left(next.context, true);
 	if (next.stream)
-		if (next.stream)
-			(void)td_true->cuStreamDestroy_v2(next.stream);
+		(void)td_true->cuStreamDestroy_v2(next.stream);
 	memset(&next, 0, sizeof(next));
 	atomic_store(&prepared, NULL);
 }
@@ -266,9 +270,7 @@ static bool prepare(
 	int home = -1;
 
 	memset(&next, 0, sizeof(next));
-	*ret_reasons = reasons_of(NULL, &context, &info);
-	if (share_ppm && !(*ret_reasons & TD_UNMOVABLE(FAILED)))
-		*ret_reasons = reasons_for_share(*ret_reasons, &info);
+	*ret_reasons = reasons_for(share_ppm != 0, reasons_of(NULL, &context, &info), &info);
 	if (!*ret_reasons)
 		*ret_reasons = share_ppm ? find_share(share_ppm, &context, &info, &home)
 					 : find_gpu(gpu, &context, &info, &home);
@@ -353,9 +355,8 @@ static bool go(uint64_t limit_bytes, struct td_moved_to *ret)
 		return true;
 	}
 	if (td_rehome_close(CLOSE_NS)) {
-		why = reasons_of(next.context, &context, &info);
-		if (next.share_ppm && !(why & TD_UNMOVABLE(FAILED)))
-			why = reasons_for_share(why, &info);
+		why = reasons_for(
+			next.share_ppm != 0, reasons_of(next.context, &context, &info), &info);
 		if (!why && context.slot != next.from)
 			why = TD_UNMOVABLE(CONTEXTS);
 		if (!why && td_true->cuCtxPushCurrent_v2(next.context))
