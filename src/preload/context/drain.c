@@ -215,16 +215,27 @@ static bool streams_are_over(const struct td_driver *driver, const struct td_con
 	return over;
 }
 
+/* Gets the contexts that may have work: a program has moved only when the one before had none. */
+static unsigned list_present(struct td_context ret[TD_CONTEXT_MAX])
+{
+	unsigned count = td_context_list(ret, TD_CONTEXT_MAX), present = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		if (!ret[i].left)
+			ret[present++] = ret[i];
+	return present;
+}
+
 bool td_drain_is_idle(void)
 {
 	const struct td_driver *driver = td_driver();
-	struct td_context contexts[IDLE_CONTEXTS_MAX];
+	struct td_context contexts[TD_CONTEXT_MAX];
 	unsigned count;
 	bool idle;
 
 	if (!driver || !td_marker_each(own_stream_is_over, NULL))
 		return false;
-	count = td_context_list(contexts, IDLE_CONTEXTS_MAX);
+	count = list_present(contexts);
 	idle = count < IDLE_CONTEXTS_MAX;
 	/* A query would break a capture. */
 	if (!td_context_hold_captures() || td_context_capture_is_beginning())

@@ -13,6 +13,7 @@
 #include "preload/base/settings.h"
 #include "preload/base/thread.h"
 #include "preload/context/context.h"
+#include "preload/context/drain.h"
 #include "preload/context/marker.h"
 #include "preload/gate/gate.h"
 #include "proto/proto.h"
@@ -107,6 +108,28 @@ TEST(and_by_its_deadline_it_is_given_up)
 	atomic_store(&fake.busy, false);
 	td_gate_write(0);
 	(void)td_plans_step(now + 11 * SECONDS);
+}
+
+/* A program has a twin of its context for each share of the SMs that it has had (rehome.h). */
+TEST(contexts_that_the_program_has_left_are_not_asked_for_work)
+{
+	const uintptr_t first = 0x1000, count = 10;
+
+	for (uintptr_t c = first; c < first + count; c++) {
+		atomic_store(&fake.context, (void *)c);
+		td_context_note((void *)c, true);
+		td_context_set_left((void *)c, true);
+	}
+	atomic_store(&fake.context, NULL);
+	atomic_store(&fake.tells_idle, true);
+	CHECK(td_drain_is_idle());
+	for (uintptr_t c = first; c < first + count; c++)
+		td_context_set_left((void *)c, false);
+	CHECK(!td_drain_is_idle());
+	for (uintptr_t c = first; c < first + count; c++)
+		td_context_gone((void *)c);
+	CHECK(td_drain_is_idle());
+	atomic_store(&fake.tells_idle, false);
 }
 
 /* Nobody knows whose it is: its context may be any. */
