@@ -196,7 +196,8 @@ static struct td_brain_ask ask_of(const struct td_brain_job *job)
 		.automatic = request->automatic,
 		.same_node = request->same_node,
 		.bytes = request->bytes,
-		.pool = request->pool};
+		.pool = request->pool,
+		.stays = request->stays};
 }
 
 static void submit_known(struct td_brain *b, uint32_t at, uint64_t now_ns)

@@ -67,6 +67,7 @@ struct td_brain_request {
 	uint32_t gpus,
 		share_ppm; /* share_ppm: of each GPU, as the user declares it; 0: all of it */
 	bool guaranteed, automatic, same_node;
+	bool stays;           /* nobody could start it again, so it is not stopped for others */
 	uint32_t pool;        /* it may run on the nodes of this pool; TD_ANYWHERE: on all */
 	uint64_t bytes;       /* memory on each GPU; 0: unknown */
 	uint64_t epoch;       /* of its last placement, as a store or an engine knows it; 0: none */

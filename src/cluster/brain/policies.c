@@ -79,7 +79,8 @@ static struct td_tandem_request tandem_request(const struct td_brain_ask *ask)
 		.guaranteed = ask->guaranteed,
 		.same_node = ask->same_node,
 		.bytes = ask->bytes,
-		.pool = ask->pool};
+		.pool = ask->pool,
+		.stays = ask->stays};
 }
 
 static int tandem_submit(

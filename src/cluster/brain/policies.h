@@ -29,6 +29,7 @@ struct td_brain_ask {
 	bool same_node;
 	uint64_t bytes; /* memory needed on each GPU; 0: unknown */
 	uint32_t pool;  /* the nodes where it may run; TD_ANYWHERE: all */
+	bool stays;     /* it is never stopped or moved */
 };
 
 enum td_brain_verb {

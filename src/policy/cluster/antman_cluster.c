@@ -273,14 +273,19 @@ static void settle_guest(struct td_antman_cluster *c, uint32_t id)
 }
 
 /*
- * Starts the job on the least loaded GPUs below M, nodes2 of Algorithm 1. Returns false if too few.
+ * Starts the job on the least loaded GPUs below M, nodes2 of Algorithm 1, or on those of one node
+ * if it has to be on one. Returns false if too few.
  */
 static bool start_opportunistically(struct td_antman_cluster *c, uint32_t id)
 {
 	struct td_antman_job *job = &c->jobs[id];
+	uint32_t limit = c->params.load_limit_ppm, found;
 
-	if (td_inventory_find_least_loaded_in(
-		    &c->gpus, job->gpus, c->params.load_limit_ppm, job->pool, c->found) < job->gpus)
+	found = job->same_node && job->gpus > 1 ? td_inventory_find_least_loaded_on_one(&c->gpus,
+							  job->gpus, limit, job->pool, c->found)
+						: td_inventory_find_least_loaded_in(&c->gpus,
+							  job->gpus, limit, job->pool, c->found);
+	if (found < job->gpus)
 		return false;
 	settle_guest(c, id);
 	return true;

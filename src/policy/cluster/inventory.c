@@ -447,6 +447,51 @@ uint32_t td_inventory_find_least_loaded_in(struct td_inventory *v, uint32_t coun
 	return found;
 }
 
+/*
+ * Finds the `count` least loaded GPUs of a node, least first. Returns the key of the last one;
+ * ABSENT: there are too few.
+ */
+static uint64_t least_on(const struct td_inventory *v, uint32_t node, uint32_t count,
+	uint64_t limit, uint32_t *ret_gpus)
+{
+	const uint64_t *keys = v->tree + v->leaves;
+	uint32_t found = 0;
+
+	for (uint32_t g = v->first_gpu[node]; g < v->first_gpu[node + 1]; g++) {
+		uint32_t k = found < count ? found : count - 1;
+
+		if (keys[g] >= limit || (found == count && keys[g] >= keys[ret_gpus[k]]))
+			continue;
+		found += found < count;
+		for (; k && keys[g] < keys[ret_gpus[k - 1]]; k--)
+			ret_gpus[k] = ret_gpus[k - 1];
+		ret_gpus[k] = g;
+	}
+	return found == count ? keys[ret_gpus[count - 1]] : ABSENT;
+}
+
+uint32_t td_inventory_find_least_loaded_on_one(const struct td_inventory *v, uint32_t count,
+	uint32_t limit_ppm, uint32_t pool, uint32_t *ret_gpus)
+{
+	uint32_t gpus[TD_NODE_GPUS_MAX], found = 0;
+	uint64_t least = ABSENT;
+
+	if (!count || count > TD_NODE_GPUS_MAX)
+		return 0;
+	for (uint32_t n = 0; n < v->node_count; n++) {
+		uint64_t key = node_is_in(v, n, pool)
+				       ? least_on(v, n, count, limit_of(limit_ppm), gpus)
+				       : ABSENT;
+
+		if (key >= least)
+			continue;
+		least = key;
+		found = count;
+		memcpy(ret_gpus, gpus, count * sizeof(*gpus));
+	}
+	return found;
+}
+
 uint32_t td_inventory_find_least_loaded(
 	struct td_inventory *v, uint32_t count, uint32_t limit_ppm, uint32_t *ret_gpus)
 {

@@ -129,6 +129,12 @@ uint32_t td_inventory_find_free_in(const struct td_inventory *inventory, uint32_
 	uint32_t count, bool same_node, uint32_t pool, uint32_t *ret_gpus);
 uint32_t td_inventory_find_least_loaded_in(struct td_inventory *inventory, uint32_t count,
 	uint32_t limit_ppm, uint32_t pool, uint32_t *ret_gpus);
+/*
+ * The same on one node, that with the least loaded GPUs. Returns count, or 0 if no node has as
+ * many.
+ */
+uint32_t td_inventory_find_least_loaded_on_one(const struct td_inventory *inventory, uint32_t count,
+	uint32_t limit_ppm, uint32_t pool, uint32_t *ret_gpus);
 
 /*
  * Finds up to `count` GPUs with a load below the limit, least loaded first. Returns their number.

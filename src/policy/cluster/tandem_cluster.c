@@ -189,6 +189,7 @@ int td_tandem_cluster_submit(struct td_tandem_cluster *c, uint32_t id,
 		.same_node = request->same_node && request->gpus > 1,
 		.bytes = request->bytes,
 		.pool = request->pool < TD_POOLS ? request->pool : TD_ANYWHERE,
+		.stays = request->stays,
 		.submit_ns = now_ns,
 		.looked_ns = now_ns};
 	td_las_submit(&c->las, id, queue, request->gpus, now_ns);

@@ -105,7 +105,7 @@ struct td_tandem_cluster_params td_tandem_cluster_params_of(uint64_t move_ns);
 
 struct td_tandem_job {
 	uint32_t kind, gpus, tenant, place, index; /* index: in `running`, for guests */
-	bool guest, same_node;
+	bool guest, same_node, stays;
 	uint32_t pool;
 	/* looked_ns: when a better GPU was last looked for. */
 	uint64_t bytes, submit_ns, since_ns, looked_ns;
@@ -226,6 +226,8 @@ struct td_tandem_request {
 	 * up by its patience.
 	 */
 	uint32_t pool;
+	/* It is never stopped or moved, since nobody could start it again. */
+	bool stays;
 };
 
 /*

@@ -77,7 +77,7 @@ static bool try_move(struct td_tandem_cluster *c, uint32_t id, uint64_t now_ns)
 	double relief, speed, own = 1, gain = 0;
 	bool paid;
 
-	if (now_ns - job->since_ns < c->params.settle_ns ||
+	if (job->stays || now_ns - job->since_ns < c->params.settle_ns ||
 		now_ns - job->looked_ns < c->params.settle_ns)
 		return false;
 	speed = speed_now(c, id, &relief);

@@ -57,7 +57,7 @@ static bool may_stop(const struct td_tandem_cluster *c, const struct search *s, 
 {
 	const struct td_tandem_job *job = &c->jobs[id];
 
-	if (rank_of(c, id) <= s->rank)
+	if (job->stays || rank_of(c, id) <= s->rank)
 		return false;
 	if (job->guest && !c->jobs[s->id].guest)
 		return true;
@@ -66,7 +66,7 @@ static bool may_stop(const struct td_tandem_cluster *c, const struct search *s, 
 
 /*
  * Adds the guests that would hardly run beside the new holder to the victims. Returns false if one
- * of these guests may not be stopped.
+ * of these guests may not be stopped yet. One that stays for good holds no guaranteed job up.
  */
 static bool clear_guests(const struct td_tandem_cluster *c, struct search *s, uint32_t gpu)
 {
@@ -78,7 +78,8 @@ static bool clear_guests(const struct td_tandem_cluster *c, struct search *s, ui
 		struct td_tandem_company here = td_tandem_company(c, gpu, id, TD_BY_NOW);
 
 		here.holder = c->jobs[s->id].kind;
-		if (td_tandem_speed(c, &here, c->jobs[id].kind, NONE, NONE) >= c->params.held_min)
+		if (c->jobs[id].stays || td_tandem_speed(c, &here, c->jobs[id].kind, NONE, NONE) >=
+						 c->params.held_min)
 			continue;
 		if (!may_stop(c, s, id)) {
 			s->victim_count = kept;

@@ -535,6 +535,51 @@ TEST(a_job_runs_only_on_the_nodes_of_its_pool)
 	stay_in_the_pool(&td_brain_antman);
 }
 
+TEST(a_job_that_nobody_could_start_again_is_not_stopped_for_others)
+{
+	struct td_brain_request request = request_of("1", 1, true);
+
+	request.stays = true;
+	begin_with(&td_brain_tandem, 1);
+	join("node1", 1, 0);
+	td_brain_lead(brain, 7);
+	CHECK_EQ(td_brain_submit(brain, &request, 0), 0);
+	step(0);
+	td_brain_ran(brain, "1", 1, 0);
+	submit("2", 1, true, S);
+	for (uint64_t s = 20; s < 7000; s += 20) {
+		join("node1", 1, s * S);
+		step(s * S);
+		CHECK_EQ(count, 0);
+	}
+}
+
+TEST(a_gang_of_antman_is_on_one_node_as_guests_too)
+{
+	const uint32_t loads[] = {100000, 0, 200000};
+	struct td_brain_node node = {.gpus = 3, .load_ppm = loads};
+	struct td_brain_request request = request_of("1", 2, false);
+
+	request.same_node = true;
+	begin_with(&td_brain_antman, 4);
+	td_brain_lead(brain, 7);
+	for (int k = 0; k < 2; k++) {
+		snprintf(node.name, sizeof(node.name), "n%d", k);
+		CHECK_EQ(td_brain_node_seen(brain, &node, 0), 0);
+	}
+	CHECK_EQ(td_brain_submit(brain, &request, 0), 0);
+	step(0);
+	CHECK_EQ(places_of("1"), 2);
+	CHECK_STR(places[0].node, places[1].node);
+	CHECK_EQ(places[0].gpu, 1);
+	CHECK_EQ(places[1].gpu, 0);
+	strcpy(request.id, "2");
+	request.gpus = 4; /* no node has as many */
+	CHECK_EQ(td_brain_submit(brain, &request, 0), 0);
+	step(S);
+	CHECK_EQ(places_of("2"), 0);
+}
+
 TEST(bad_events_are_refused)
 {
 	struct td_brain_request request = request_of("1", 0, true);

@@ -481,6 +481,68 @@ TEST(a_job_that_comes_takes_the_place_of_one_that_has_run_for_long)
 	CHECK_EQ(gpu_of(0), 0);
 }
 
+static void submit_one_that_stays(uint32_t job, uint32_t kind, bool guaranteed)
+{
+	const struct td_tandem_request request = {
+		.gpus = 1, .kind = kind, .guaranteed = guaranteed, .bytes = 4, .stays = true};
+
+	CHECK_EQ(td_tandem_cluster_submit(&cluster, job, &request, 0), 0);
+}
+
+/* As above, but the first one stays; a guaranteed job comes beside it all the same. */
+TEST(a_guest_that_stays_is_not_stopped)
+{
+	const uint32_t nodes[] = {1};
+
+	start_cluster(nodes, 1, 0, 1);
+	submit_one_that_stays(0, HEAVY, false);
+	step(0);
+	submit(1, 1, HEAVY, false, 500 * S);
+	step(500 * S);
+	step(700 * S);
+	CHECK_EQ(count, 0);
+	td_tandem_cluster_observe(&cluster, HEAVY, HEAVY, true, 0.01);
+	submit(2, 1, HEAVY, true, 800 * S);
+	step(800 * S);
+	CHECK_EQ(count, 1);
+	CHECK_EQ(actions[0].verb, TD_TANDEM_START);
+	CHECK_EQ(gpu_of(0), 0);
+	CHECK_EQ(gpu_of(2), 0);
+}
+
+TEST(a_guaranteed_job_that_stays_keeps_its_quota)
+{
+	const uint32_t nodes[] = {2};
+
+	start_cluster(nodes, 1, 0, 1);
+	submit_one_that_stays(0, HEAVY, true);
+	step(0);
+	submit(1, 1, HEAVY, true, 500 * S);
+	for (uint64_t s = 500; s < 7000; s += 100) {
+		step(s * S);
+		CHECK_EQ(count, 0);
+	}
+	td_tandem_cluster_finish(&cluster, 0, 7000 * S);
+	step(7000 * S);
+	CHECK_EQ(count, 1);
+}
+
+TEST(a_guest_that_stays_does_not_move)
+{
+	const uint32_t nodes[] = {2};
+
+	start_cluster(nodes, 1, 0, 2);
+	submit(0, 1, HEAVY, true, 0);
+	submit_one_that_stays(1, MORE, false);
+	submit_one_that_stays(2, MORE, false);
+	step(0);
+	CHECK_EQ(gpu_of(1), gpu_of(2));
+	td_tandem_cluster_finish(&cluster, 0, 100 * S);
+	step(100 * S);
+	step(400 * S);
+	CHECK_EQ(count, 0);
+}
+
 TEST(nobody_is_stopped_where_preemption_is_off)
 {
 	const uint32_t nodes[] = {1};
