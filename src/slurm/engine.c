@@ -185,6 +185,7 @@ static bool read_request(const struct slurm *s, const slurm_job_info_t *job,
 	*ret = (struct td_brain_request){.gpus = spec.gpus,
 		.share_ppm = spec.hundredths < 100 ? spec.hundredths * 10000 : 1000000,
 		.same_node = true,
+		.stays = !job->batch_flag, /* srun and salloc */
 		.pool = td_slurm_pool_of(&s->pools, job),
 		.epoch = comment->epoch};
 	class = spec.value[TD_JOB_KEY_class];
@@ -223,22 +224,36 @@ static void tell_running(const struct td_brain_request *request,
 		td_brain_ran(brain, request->id, comment->epoch, now_ns);
 }
 
+/* Whether a dependency of this kind, such as "afterok:", on a job is not fulfilled. */
+static bool holds_up(const struct slurm *s, const char *kind, const char *id)
+{
+	const slurm_job_info_t *other = find_job(s, id);
+
+	if (!other || !is_over(other))
+		return other != NULL;
+	return base_of(other) == JOB_COMPLETE ? !strncmp(kind, "afternotok:", 11)
+					      : !strncmp(kind, "afterok:", 8);
+}
+
 /*
  * Whether it depends on the end of a job that has not ended. Slurm does not look at the dependency
  * of a held job, so this does: "afterok:12(unfulfilled),afterany:13(unfulfilled)". One that waits
- * for a start only (after:12), or for one of several jobs (?), is placed at once.
+ * for a start only (after:12), or for one of several jobs (?), is placed at once. One whose
+ * dependency has failed never starts, so it gets no place: Slurm has marked it so, or will.
  */
 static bool waits_for_others(const struct slurm *s, const char *dependency)
 {
-	const char *at = dependency ? dependency : "";
+	const char *at = dependency ? dependency : "", *end;
 
 	if (strstr(at, "after:") || strchr(at, '?'))
 		return false;
-	while ((at = strchr(at, ':'))) {
-		const slurm_job_info_t *other = find_job(s, ++at);
-
-		if (other && !is_over(other))
-			return true;
+	if (strstr(at, "(failed)"))
+		return true;
+	for (; *at; at = end + (*end != 0)) {
+		end = at + strcspn(at, ",");
+		for (const char *id = strchr(at, ':'); id && id < end; id = strchr(id + 1, ':'))
+			if (holds_up(s, at, id + 1))
+				return true;
 	}
 	return false;
 }
@@ -392,6 +407,21 @@ static int set_guest(struct slurm *s, const char *id, struct td_slurm_comment *c
 	return update(s, id, comment, NULL, NO_VAL, 0);
 }
 
+/*
+ * It was placed before and has not started. After a time to wait Slurm may look at its queue late,
+ * and does so at once when a placed job's comment is set (job_submit_tandem.c).
+ */
+static int look_again(
+	struct slurm *s, const slurm_job_info_t *job, const struct td_slurm_comment *comment)
+{
+	char id[16];
+
+	if (!is_pending(job) || !comment->gpus || job->eligible_time > time(NULL))
+		return 0;
+	snprintf(id, sizeof(id), "%u", job->job_id);
+	return update(s, id, comment, NULL, NO_VAL, 0);
+}
+
 static int place(struct td_engine *engine, const struct td_placement *placement)
 {
 	struct slurm *s = slurm_of(engine);
@@ -401,7 +431,7 @@ static int place(struct td_engine *engine, const struct td_placement *placement)
 	if (!job || td_slurm_comment_parse(job->admin_comment, &comment))
 		return -EAGAIN;
 	if (comment.epoch >= placement->epoch && comment.guest == placement->guest)
-		return 0; /* done before */
+		return look_again(s, job, &comment);
 	if (comment.epoch >= placement->epoch)
 		return set_guest(s, placement->id, &comment, placement->guest);
 	/* A job queued again has its new number of runs when it has left its node. */

@@ -9,6 +9,7 @@
  *
  * Built with TD_SLURM_BRAIN it is job_submit_tandem_brain.so, for a cluster with tandem-sched: jobs
  * are held, too, and the request is in the administrator's comment, where tandem-sched reads it.
+ * slurmctld would look at a job that was placed once a second only, so it is told to look at once.
  *
  * slurmctld owns the strings that it is given, so they are made by its own allocator.
  */
@@ -17,6 +18,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "slurm/comment.h"
@@ -34,6 +36,8 @@ struct job_record;
 /* Functions of slurmctld that its headers do not declare. */
 char *slurm_xstrdup(const char *text);
 void slurm_xfree_ptr(void *pointer);
+/* Wakes the thread that starts jobs. That waits until the request at hand is done. */
+void schedule(bool full_queue) __attribute__((weak));
 
 #pragma GCC visibility push(default)
 extern const char plugin_name[], plugin_type[];
@@ -91,6 +95,12 @@ static bool asks_for(const job_desc_msg_t *job, const char *resource)
 	return false;
 }
 
+/* Whether an administrator's comment is one of comment.h. */
+static bool is_ours(const char *comment)
+{
+	return comment && !strncmp(comment, "tandem=", 7);
+}
+
 #ifdef TD_SLURM_BRAIN
 /* Holds the job until tandem-sched places it. */
 static int leave_to_brain(job_desc_msg_t *job, const char *text, char **ret_message)
@@ -121,6 +131,16 @@ static int leave_to_brain(job_desc_msg_t *job, const char *text, char **ret_mess
 	job->priority = 0;
 	return SLURM_SUCCESS;
 }
+
+/* tandem-sched has placed a job. Before Slurm 22.05 the function would wait for this request. */
+static void look_at_once(const job_desc_msg_t *job, uint32_t uid)
+{
+	const char *comment = job->admin_comment;
+	bool is_placed = (!uid || uid == getuid()) && is_ours(comment) && strstr(comment, " on=");
+
+	if (is_placed && schedule && SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(22, 5, 0))
+		schedule(false);
+}
 #else
 static int leave_to_brain(job_desc_msg_t *job, const char *text, char **ret_message)
 {
@@ -128,6 +148,12 @@ static int leave_to_brain(job_desc_msg_t *job, const char *text, char **ret_mess
 	(void)text;
 	(void)ret_message;
 	return SLURM_SUCCESS;
+}
+
+static void look_at_once(const job_desc_msg_t *job, uint32_t uid)
+{
+	(void)job;
+	(void)uid;
 }
 #endif
 
@@ -140,6 +166,8 @@ int job_submit(job_desc_msg_t *job, uint32_t uid, char **ret_message)
 	char wish[1024];
 
 	(void)uid;
+	if (!text && is_ours(job->admin_comment))
+		return refuse(ret_message, "the comment tandem=... is tandem-sched's own");
 	if (!text)
 		return SLURM_SUCCESS;
 	if (td_slurm_spec_parse(text, &spec, &err))
@@ -161,9 +189,9 @@ int job_submit(job_desc_msg_t *job, uint32_t uid, char **ret_message)
 
 int job_modify(job_desc_msg_t *job, struct job_record *record, uint32_t uid, char **ret_message)
 {
-	(void)job;
 	(void)record;
-	(void)uid;
-	(void)ret_message;
+	if (asks_for(job, RESOURCE))
+		return refuse(ret_message, "a job's share does not change: submit it again");
+	look_at_once(job, uid);
 	return SLURM_SUCCESS;
 }

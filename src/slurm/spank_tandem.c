@@ -20,12 +20,16 @@
  * those and no others: a job without a placement, whose record cannot be read, or whose GPUs are
  * not listed, is refused, and Slurm queues a batch job again. So whoever releases a held job by
  * hand does not start it. With sched=yes in plugstack.conf a job that has no such record at all is
- * refused, too.
+ * refused, too. What its record asks for also holds for steps that ask for something else.
  *
  * A batch job whose programs tandemd has evicted is queued again when a task of it ends.
  *
  * Without the option nothing changes. A program that drops LD_PRELOAD runs without tandem.
  */
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <signal.h>
 #include <slurm/slurm.h>
 #include <slurm/spank.h>
 #include <slurm/slurm_errno.h>
@@ -33,10 +37,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/text.h"
 #include "base/time.h"
 #include "slurm/comment.h"
 #include "slurm/spec.h"
@@ -292,7 +299,7 @@ int slurm_spank_task_init_privileged(spank_t spank, int argc, char **argv)
 	if (!placed && *placement.spec) /* else tandem-sched does not know it */
 		send_back(record->job_array);
 	slurm_free_job_info_msg(record);
-	if (!placed)
+	if (!placed || (*placement.spec && td_slurm_spec_parse(placement.spec, &spec, NULL)))
 		leave();
 	return ESPANK_SUCCESS;
 }
@@ -380,6 +387,9 @@ int slurm_spank_task_init(spank_t spank, int argc, char **argv)
 
 /* --- evictions --- */
 
+#define PATIENCE_NS (10 * TD_NS_PER_S)
+#define EVENTS_MAX  (8u << 20) /* bytes */
+
 /* Whether the line is of an event that evicts the job, since this step has begun. */
 static bool is_eviction(const char *line, const char *job)
 {
@@ -391,18 +401,84 @@ static bool is_eviction(const char *line, const char *job)
 	       (strstr(line, "\"detail\": \"evict: ") || strstr(line, ": it is evicted\""));
 }
 
-/* Whether tandemd has evicted the job since this step began. Writes its reason. */
-static bool was_evicted(
-	const char *tandem, const char *socket, const char *job, char *ret_reason, size_t len)
+/* The files that slurmstepd has open are not for the user. */
+static void close_all(void)
 {
-	FILE *in = ask_tandem(tandem, socket, "events --json");
+#ifdef SYS_close_range
+	if (!syscall(SYS_close_range, 3u, ~0u, 0u))
+		return;
+#endif
+	for (int fd = 3; fd < 65536; fd++) /* Linux before 5.9 */
+		close(fd);
+}
+
+/* Becomes `tandem events --json` of the job's user, which writes to `out`. */
+static void become_events(const char *tandem, char *socket, int out, uid_t uid, gid_t gid)
+{
+	char name[] = "tandem", verb[] = "events", json[] = "--json";
+	char *const argv[] = {name, verb, json, NULL}, *const environment[] = {socket, NULL};
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(null, 2) < 0 ||
+		(!geteuid() && (setgroups(0, NULL) || setresgid(gid, gid, gid) ||
+				       setresuid(uid, uid, uid))))
+		_exit(1);
+	close_all();
+	(void)execve(tandem, argv, environment);
+	_exit(1);
+}
+
+/*
+ * Reads the events of the job's user, and not those of others, who may give their jobs any name.
+ * The user might stop the program that shows them, or write in its place, so both have a limit.
+ */
+static void read_events(spank_t spank, const char *tandem, const char *socket, struct td_text *ret)
+{
+	uint64_t until_ns = td_time_now_ns() + PATIENCE_NS, now_ns;
+	char variable[PATH_LEN], part[4096];
+	int fds[2];
+	ssize_t n = 1;
+	uid_t uid;
+	gid_t gid;
+	pid_t pid;
+
+	snprintf(variable, sizeof(variable), "TANDEM_SOCKET=%s", socket ? socket : "");
+	if (!tandem || spank_get_item(spank, S_JOB_UID, &uid) ||
+		spank_get_item(spank, S_JOB_GID, &gid) || pipe2(fds, O_CLOEXEC))
+		return;
+	pid = fork();
+	if (!pid)
+		become_events(tandem, variable, fds[1], uid, gid);
+	close(fds[1]);
+	while (pid > 0 && n > 0 && ret->length < EVENTS_MAX &&
+		(now_ns = td_time_now_ns()) < until_ns) {
+		struct pollfd fd = {fds[0], POLLIN, 0};
+
+		if (poll(&fd, 1, (int)((until_ns - now_ns) / TD_NS_PER_MS) + 1) <= 0)
+			continue;
+		n = read(fds[0], part, sizeof(part));
+		if (n > 0)
+			td_text_put(ret, part, (size_t)n);
+	}
+	close(fds[0]);
+	if (pid > 0) {
+		(void)kill(pid, SIGKILL);
+		(void)waitpid(pid, NULL, 0);
+	}
+}
+
+/* Whether the events say that tandemd has evicted the job since this step began, and why. */
+static bool was_evicted(const char *events, const char *job, char *ret_reason, size_t len)
+{
 	bool evicted = false;
 	char line[4096];
 
 	snprintf(ret_reason, len, "it was evicted");
-	while (in && fgets(line, sizeof(line), in)) {
-		const char *at = strstr(line, "\"detail\": \"");
+	for (; *events; events += strcspn(events, "\n"), events += *events != 0) {
+		const char *at;
 
+		snprintf(line, sizeof(line), "%.*s", (int)strcspn(events, "\n"), events);
+		at = strstr(line, "\"detail\": \"");
 		if (!at || !is_eviction(line, job))
 			continue;
 		evicted = true;
@@ -410,8 +486,6 @@ static bool was_evicted(
 		if (strncmp(at, "evict: ", 7) != 0)
 			snprintf(ret_reason, len, "%.*s", (int)strcspn(at, "\""), at);
 	}
-	if (in)
-		(void)pclose(in);
 	return evicted;
 }
 
@@ -438,14 +512,18 @@ int slurm_spank_task_exit(spank_t spank, int argc, char **argv)
 {
 	char name[32], reason[256];
 	job_info_msg_t *record = NULL;
+	struct td_text events = {0};
 	uint32_t job = 0;
+	bool evicted;
 
 	if (!*text || spank_get_item(spank, S_JOB_ID, &job))
 		return ESPANK_SUCCESS;
 	snprintf(name, sizeof(name), "slurm.%u", job);
-	if (!was_evicted(argument_of(argc, argv, "tandem"), argument_of(argc, argv, "socket"), name,
-		    reason, sizeof(reason)) ||
-		slurm_load_job(&record, job, SHOW_DETAIL))
+	read_events(spank, argument_of(argc, argv, "tandem"), argument_of(argc, argv, "socket"),
+		&events);
+	evicted = was_evicted(events.text ? events.text : "", name, reason, sizeof(reason));
+	td_text_deinit(&events);
+	if (!evicted || slurm_load_job(&record, job, SHOW_DETAIL))
 		return ESPANK_SUCCESS;
 	if (record->record_count == 1 && record->job_array->batch_flag) {
 		write_reason(record->job_array, reason);

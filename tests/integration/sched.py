@@ -4,6 +4,7 @@ usage: sched.py BUILD [CASE]..."""
 import os
 import re
 import signal
+import statistics
 import time
 
 from sched_world import cluster
@@ -44,6 +45,31 @@ def a_job_uses_the_gpus_that_it_was_placed_on():
             index = int(world.comment(job).split(":")[1].split()[0])
             assert used[-1] == known[index], (used, known, index)
         assert sorted(used) == sorted(known), used
+
+
+def a_step_has_the_share_of_its_job():
+    with cluster(nodes=1) as world:
+        out = f"{world.directory}/out"
+        world.batch("--tandem=0.25", script="srun --tandem=1,class=guaranteed sh -c "
+                    f"'echo $TANDEM_CLASS $TANDEM_WEIGHT > {out}'; sleep 1000")
+        until(lambda: os.path.exists(out) and os.path.getsize(out), "the step has started")
+        with open(out) as f:
+            assert f.read().split() == ["besteffort", "25"]
+
+
+def a_placed_job_starts_at_once():
+    with cluster(nodes=1) as world:
+        at = {"release hold on": {}, "Allocate": {}}
+        for _ in range(6):
+            job = world.batch("--tandem=0.1")
+            until(lambda: world.runs(job), "it runs")
+        with open(f"{world.directory}/log/slurmctld.log") as f:
+            for line in f:
+                found = re.match(r"\[\S+:(\S+)\] .*(release hold on|Allocate) JobId=(\d+)", line)
+                if found:
+                    at[found.group(2)][found.group(3)] = float(found.group(1))
+        waits = [(at["Allocate"][job] - begun) % 60 for job, begun in at["release hold on"].items()]
+        assert len(waits) == 6 and statistics.median(waits) < 0.2, waits
 
 
 def a_job_that_waits_says_why():
@@ -150,6 +176,14 @@ def a_job_that_waits_for_others_or_for_a_time_takes_no_place():
         world.call("scancel", before)
         until(lambda: world.runs(later[0]), "the other job has ended")
         assert "epoch=0" in world.comment(later[1]), world.log()
+        world.call("scancel", later[0])
+        fails = world.batch(script="sleep 1; false")
+        never = world.batch("--tandem=1,class=guaranteed", f"--dependency=afterok:{fails}")
+        until(lambda: world.shown(fails).get("JobState") == "FAILED", "it has failed")
+        time.sleep(1)
+        now = world.batch("--tandem=1,class=guaranteed")
+        until(lambda: world.runs(now), "who waits for its success has no place")
+        assert "epoch=0" in world.comment(never), world.log()
 
 
 def what_runs_survives_that_controller_and_scheduler_start_together():
@@ -195,7 +229,8 @@ def slurmctld_may_be_restarted():
 
 
 run_cases([jobs_are_placed_and_share_gpus, an_interactive_job_is_placed,
-           a_job_uses_the_gpus_that_it_was_placed_on, a_job_that_waits_says_why,
+           a_job_uses_the_gpus_that_it_was_placed_on, a_step_has_the_share_of_its_job,
+           a_placed_job_starts_at_once, a_job_that_waits_says_why,
            a_gang_starts_whole_on_one_node, what_cannot_be_placed_is_refused,
            a_job_is_stopped_for_others_and_starts_again,
            a_job_that_slurm_requeues_is_placed_again, jobs_of_a_node_that_dies_run_elsewhere,

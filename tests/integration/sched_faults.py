@@ -2,6 +2,7 @@
 """tandem-sched when something goes away or is in the way: schedulers, nodes, people. All cases
 share one Slurm. TAP. usage: sched_faults.py BUILD [CASE]..."""
 import json
+import os
 import signal
 import time
 
@@ -122,6 +123,32 @@ def an_evicted_job_is_queued_again_with_the_reason():
     world.call("scontrol", "update", "NodeName=node1,node2", "State=RESUME")
     until(lambda: started(job) == 2 and "epoch=2" in world.comment(job), "it runs again")
     cancel(job)
+
+
+def a_jobs_events_are_asked_for_as_its_user():
+    """Others, who may name their jobs as they like, must not make it start again."""
+    asked, script = f"{world.directory}/asked", f"{world.directory}/asks"
+    before = f"{world.directory}/etc/plugstack.conf"
+    for path, text, mode in ((asked, "", 0o666),
+                             (script, f"#!/bin/sh\necho $1 $(id -u) >> {asked}\n"
+                              f"exec {TANDEM} \"$@\"\n", 0o755)):
+        with open(path, "w") as f:
+            f.write(text)
+        os.chmod(path, mode)
+    os.chmod(world.directory, 0o711)
+    with open(before) as f:
+        line = f.read()
+    world.write("plugstack.conf", line.replace(f"tandem={TANDEM}", f"tandem={script}"))
+    try:
+        done = world.call("sbatch", "--parsable", "--uid=65534", "--gid=65534", "--chdir=/",
+                          "--output=/dev/null", "--tandem=0.5", "--wrap=true")
+        assert not done.returncode, done
+        until(lambda: world.shown(done.stdout.strip()).get("JobState") in ("COMPLETED", "FAILED"),
+              "it has ended")
+    finally:
+        world.write("plugstack.conf", line)
+    with open(asked) as f:
+        assert "events 65534" in f.read().splitlines(), done
 
 
 def leads(name):
@@ -265,6 +292,7 @@ CASES = [a_job_released_by_hand_without_a_scheduler_does_not_start,
          slurmctld_that_does_not_answer_is_waited_for,
          a_drained_node_keeps_its_jobs_and_gets_no_more,
          an_evicted_job_is_queued_again_with_the_reason,
+         a_jobs_events_are_asked_for_as_its_user,
          another_scheduler_takes_over_and_starts_nothing_twice,
          etcd_may_be_restarted_and_compacted,
          status_shows_leader_nodes_quotas_and_why_jobs_wait,
