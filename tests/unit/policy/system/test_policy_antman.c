@@ -409,22 +409,34 @@ static bool has_upgrade(uint32_t count)
 	return false;
 }
 
-/* Nobody is left who could start beside others; an upgrade makes room that the next step sees. */
+static bool is_on_one_node(const struct td_antman_job *job)
+{
+	return job->same_node && job->gpus > 1;
+}
+
+/*
+ * Nobody is left who could start beside others; an upgrade makes room that the next step sees. A
+ * gang that has to be on one node also waits while only several nodes together have the GPUs.
+ */
 static void check_nobody_is_missed(uint32_t count)
 {
 	if (has_upgrade(count))
 		return;
 	for (uint32_t id = 0; id < JOBS; id++) {
 		const struct td_antman_job *job = &cluster.jobs[id];
+		uint32_t found[TD_NODE_GPUS_MAX];
 
 		CHECK(job->state != TD_JOB_QUEUED || job->kind != TD_JOB_OPPORTUNISTIC ||
-			job->gpus > cluster.gpus.below);
+			job->gpus > cluster.gpus.below ||
+			(is_on_one_node(job) &&
+				!td_inventory_find_least_loaded_on_one(&cluster.gpus, job->gpus,
+					cluster.params.load_limit_ppm, TD_ANYWHERE, found)));
 	}
 }
 
 /*
  * Two jobs of one queue wait for GPUs: the first is served before one that asks for as much, but
- * not beside upgrades.
+ * not beside upgrades. A gang that has to be on one node may be overtaken by one that has not.
  */
 static void check_turns(uint32_t count)
 {
@@ -438,7 +450,8 @@ static void check_turns(uint32_t count)
 
 			CHECK(!(other->state == TD_JOB_QUEUED && other->tenant == job->tenant &&
 				other->kind == TD_JOB_OPPORTUNISTIC && other->gpus <= job->gpus &&
-				other->order < job->order));
+				other->order < job->order &&
+				(!is_on_one_node(other) || is_on_one_node(job))));
 		}
 	}
 }
