@@ -8,6 +8,7 @@ import time
 
 # Told apart by people who do not see all colours, too (Okabe and Ito).
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999"]
+SIMULATED = ", simulated"
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 300, 70, 190, 34, 46
 
 
@@ -23,8 +24,8 @@ def ticks(low, high):
 
 
 def lines(title, x_label, y_label, series, steps=False, low_y=0.0):
-    """series: [(name, [(x, y), ...])]. steps: a value holds until the next. Returns an SVG element;
-    without any point a sentence."""
+    """series: [(name, [(x, y), ...])]. "NAME, simulated" is dashed, in the colour of NAME. steps: a
+    value holds until the next. Returns an SVG element; without any point a sentence."""
     points = [p for _, values in series for p in values]
     if not points:
         return f"<p>{html.escape(title)}: nothing was seen.</p>"
@@ -49,16 +50,20 @@ def lines(title, x_label, y_label, series, steps=False, low_y=0.0):
                f'text-anchor="middle">{html.escape(x_label)}</text>')
     out.append(f'<text transform="translate(16 {HEIGHT / 2}) rotate(-90)" '
                f'text-anchor="middle">{html.escape(y_label)}</text>')
+    kinds = list(dict.fromkeys(name.removesuffix(SIMULATED) for name, _ in series))
     for i, (name, values) in enumerate(series):
-        colour, path = COLOURS[i % len(COLOURS)], []
+        colour = COLOURS[kinds.index(name.removesuffix(SIMULATED)) % len(COLOURS)]
+        dashes = ' stroke-dasharray="5 3"' if name.endswith(SIMULATED) else ""
+        path = []
         for n, (x, y) in enumerate(values):
             if steps and n:
                 path.append(f"{across(x):.1f},{down(values[n - 1][1]):.1f}")
             path.append(f"{across(x):.1f},{down(y):.1f}")
         out.append(f'<polyline points="{" ".join(path)}" fill="none" stroke="{colour}" '
-                   'stroke-width="1.5"/>')
-        out.append(f'<rect x="{WIDTH - RIGHT + 12}" y="{TOP + 18 * i}" width="12" height="3" '
-                   f'fill="{colour}"/><text x="{WIDTH - RIGHT + 30}" '
+                   f'stroke-width="1.5"{dashes}/>')
+        y = TOP + 18 * i + 1.5
+        out.append(f'<line x1="{WIDTH - RIGHT + 8}" x2="{WIDTH - RIGHT + 26}" y1="{y}" y2="{y}" '
+                   f'stroke="{colour}" stroke-width="2"{dashes}/><text x="{WIDTH - RIGHT + 30}" '
                    f'y="{TOP + 6 + 18 * i}">{html.escape(name)}</text>')
     return "\n".join(out) + "\n</svg>"
 
@@ -74,7 +79,9 @@ def write_page(path, title, paragraphs, plots):
     with open(path, "w") as f:
         f.write('<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
                 f'<title>{html.escape(title)}</title>\n<style>body {{ font-family: sans-serif; '
-                'max-width: 60em; margin: 2em auto; }</style></head><body>\n')
+                'max-width: 60em; margin: 2em auto; } table { border-collapse: collapse; } '
+                'th, td { padding: 0.2em 0.8em; text-align: right; border-bottom: 1px solid #ddd; '
+                '} td:first-child { text-align: left; }</style></head><body>\n')
         f.write(f"<h1>{html.escape(title)}</h1>\n")
         f.write("".join(f"<p>{html.escape(p)}</p>\n" for p in paragraphs))
         f.write("\n".join(plots) + "\n</body></html>\n")
