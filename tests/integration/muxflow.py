@@ -6,11 +6,13 @@ import contextlib
 import json
 import os
 import subprocess
+import sys
 import time
 
 from mps_world import MpsWorld
 from world import BUILD, SOFTGPU, TANDEM, Skip, run_cases, until
 
+MULTIPROCESSOR_COUNT = 16  # of CUdevice_attribute
 SERVE, LOAD, BESIDE = (f"{BUILD}/examples/{name}" for name in ("serve", "load", "beside"))
 
 
@@ -50,6 +52,17 @@ class MuxflowWorld(MpsWorld):
         return next((job for job in self.jobs() if job["name"] == name), {})
 
 
+def sms_told(world, *options):
+    done = world.tandem("run", *options, "--", sys.executable, "-c", f"""
+import ctypes
+cuda, sms = ctypes.CDLL("libcuda.so.1"), ctypes.c_int()
+assert not cuda.cuInit(0)
+assert not cuda.cuDeviceGetAttribute(ctypes.byref(sms), {MULTIPROCESSOR_COUNT}, 0)
+print(sms.value)""")
+    assert done.returncode == 0, done
+    return int(done.stdout)
+
+
 def besteffort_work_gets_what_the_service_leaves():
     with MuxflowWorld() as world:
         world.begin()
@@ -74,6 +87,9 @@ def besteffort_work_gets_what_the_service_leaves():
             assert environment["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] == "55"
             environment, _ = world.environment_of_a_job("--class", "online")
             assert "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE" not in environment
+            # Grids of cooperative kernels are made for the SMs that the program is told.
+            assert 11 <= sms_told(world) <= 13
+            assert sms_told(world, "--class", "online") == 40
 
 
 def the_share_of_running_work_follows_what_the_services_leave():

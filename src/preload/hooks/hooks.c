@@ -3,6 +3,7 @@
  * lists them.
  */
 #include "cuda/symbols.h"
+#include "preload/base/settings.h"
 #include "preload/base/sizes.h"
 #include "preload/base/thread.h"
 #include "preload/context/context.h"
@@ -315,3 +316,30 @@ LEAVE_PRIMARY(cuDevicePrimaryCtxRelease, false)
 LEAVE_PRIMARY(cuDevicePrimaryCtxRelease_v2, false)
 LEAVE_PRIMARY(cuDevicePrimaryCtxReset, true)
 LEAVE_PRIMARY(cuDevicePrimaryCtxReset_v2, true)
+
+/* -- the SMs -- */
+
+/*
+ * Returns the SMs that the program can use, as MPS does for a share of the whole process. A share
+ * of each context, as tandem gives it, is not in the driver's answer, and a cooperative launch for
+ * all SMs would fail.
+ */
+CUresult td_hook_cuDeviceGetAttribute(int *ret_value, int attribute, CUdevice device)
+{
+	CUresult r = td_real.cuDeviceGetAttribute(ret_value, attribute, device);
+	uint32_t affinity[2] = {0}; /* CUexecAffinityParam: its type, and the number of SMs */
+	bool is_per_context = td_settings.sm_share_ppm && !td_settings.sm_share_most_ppm;
+	uint64_t sms;
+	int current;
+
+	if (r || attribute != CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT || *ret_value < 1 ||
+		!is_per_context || td_gate_disabled())
+		return r;
+	sms = (uint64_t)*ret_value * td_settings.sm_share_ppm / TD_PPM;
+	if (td_real.cuCtxGetExecAffinity && !td_real.cuCtxGetDevice(&current) &&
+		current == device && !td_real.cuCtxGetExecAffinity(affinity, 0) && affinity[1])
+		sms = affinity[1];
+	if (sms < (uint64_t)*ret_value)
+		*ret_value = sms ? (int)sms : 1;
+	return r;
+}
