@@ -182,6 +182,8 @@ class Stress:
 
     def end(self, program):
         if program.parked:
+            until(lambda: program.pid() in [job["pid"] for job in self.world.jobs()],
+                  f"a daemon that was started anew knows {program.pid()}")
             done = self.world.call(TANDEM, "restore", str(program.pid()))
             # A restore whose asker was killed may have been under way.
             assert done.returncode == 0 or "it is not checkpointed" in done.stderr, done
