@@ -108,8 +108,8 @@ static double duty_at(const struct td_forecast_of *of, uint32_t batch)
 	const struct td_curve alone = td_mudi_curve(of->curves, nobody, batch),
 			      beside = td_mudi_curve(of->curves, of->layers, batch);
 	double alone_s = td_curve_at(&alone, of->share),
-	       more_s = td_curve_at(&beside, of->share) - alone_s,
-	       room_s = td_slo_latency_limit_s(&slo) - of->curves->error_s - alone_s;
+	       more_s = td_curve_at(&beside, of->share) + of->curves->error_s - alone_s,
+	       room_s = td_slo_latency_limit_s(&slo) - alone_s;
 
 	if (!(room_s > 0))
 		return 0;
@@ -124,8 +124,7 @@ static double share_at(const struct td_forecast_of *of, uint32_t batch)
 	const struct td_curve alone = td_mudi_curve(of->curves, nobody, batch);
 
 	slo.load_max /= GROWTH;
-	return td_curve_smallest_share(
-		&alone, td_slo_latency_limit_s(&slo) - of->curves->error_s, SHARE_MIN);
+	return td_curve_smallest_share(&alone, td_slo_latency_limit_s(&slo), SHARE_MIN);
 }
 
 static uint32_t to_ppm(double part)

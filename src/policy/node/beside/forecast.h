@@ -6,8 +6,9 @@
  * beside neighbours whose layers are known:
  *
  *   limit  = the longest time of a batch at the present rate         (algo/fit/slo_share.h), for
- *            TD_FORECAST_PART of the objective, less the curves' own error
- *   duty   = (limit - alone) / (beside - alone), the largest of all batches up to the present one
+ *            TD_FORECAST_PART of the objective
+ *   duty   = (limit - alone) / (beside + error - alone), the largest of all batches up to the
+ *            present one; the error is the curves' own, beside neighbours that they have not seen
  *   left   = 1 - the smallest share of the SMs that holds the limit alone, for a rate half as large
  *            again, because a program keeps the share that it begins with
  *
