@@ -29,8 +29,12 @@ class MuxflowWorld(MpsWorld):
         try:
             yield process
         finally:
-            process.kill()
-            process.communicate()
+            process.terminate()  # killed in the middle of its work it would hang MPS for all
+            try:
+                process.communicate(timeout=20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
 
     @contextlib.contextmanager
     def service(self, *options):
