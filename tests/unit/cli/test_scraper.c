@@ -9,7 +9,7 @@
 #include "cli/scrape/scraper.h"
 #include "test.h"
 
-static struct td_scraper scraper;
+static struct td_scraper scraper = {.fetch.fd = -1};
 static struct td_msg msg;
 static uint64_t now;
 static int listener = -1;
@@ -158,6 +158,7 @@ TEST(a_bad_url_is_quoted_and_refused)
 		"http://:80/", "http://127.0.0.1:x/", "http://127.0.0.1:123456/", "http://[::1/",
 		"http://a b/", "http://[]:1/"};
 
+	td_fetch_deinit(&scraper.fetch);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
 		CHECK(strstr(refused(bad[i]), "is not valid: expected http://HOST[:PORT]/PATH"));
 	CHECK(strstr(refused("http://127.0.0.1:1/,latency="), "latency \"\" is not valid"));
