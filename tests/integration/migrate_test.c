@@ -154,7 +154,7 @@ static void allocate(struct lane *lane, struct block *b)
 	upload(lane, b);
 }
 
-/* As many blocks as the GPU holds at once; none of them does anything. */
+/* Launches a cooperative kernel of as many blocks as the GPU holds at once. It does nothing. */
 static void fill_gpu(struct lane *lane, const struct block *b)
 {
 	uint32_t n = 0, m = 1, c = 0;

@@ -12,13 +12,13 @@ struct td_supervise {
 	/* called in the child before each start, to change the environment; or NULL */
 	void (*prepare)(void);
 	struct td_restart restart;
-	bool may_queue;            /* --requeue */
-	bool may_shadow;           /* --shadow */
-	bool is_verbose;           /* print messages even if stderr is not a terminal */
-	const char *socket_path;   /* the path of the daemon's socket; "": there is no daemon */
-	const char *job;           /* the value of TANDEM_JOB */
+	bool may_queue;             /* --requeue */
+	bool may_shadow;            /* --shadow */
+	bool is_verbose;            /* print messages even if stderr is not a terminal */
+	const char *socket_path;    /* the path of the daemon's socket; "": there is no daemon */
+	const char *job;            /* the value of TANDEM_JOB */
 	struct td_scraper *scraper; /* reads the program's /metrics; NULL: nobody does */
-	struct td_msg_admit admit; /* the question to the daemon before a queued job starts */
+	struct td_msg_admit admit;  /* the question to the daemon before a queued job starts */
 };
 
 /*

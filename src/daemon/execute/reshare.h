@@ -6,8 +6,8 @@
  *   CLOSE     its gate closes, whatever the plan says
  *   GO        MOVE GO was sent; the program switches to its twins
  *
- * What the library refuses, a second instance does where the job's supervisor can start one: the
- * act becomes a START_SHADOW.
+ * If the library refuses, and the job's supervisor can start a second instance, the action becomes
+ * a START_SHADOW: the second instance has the new share.
  */
 #pragma once
 

@@ -11,8 +11,8 @@
  * before it heard of its first one. So nobody is granted anything while a process has yet to say
  * what it took (docs/decisions/0008).
  *
- * What the driver takes to the host for a checkpoint (execute/parking.h) is charged as well, and a
- * checkpoint that does not fit is refused.
+ * The memory that the driver takes to the host for a checkpoint (execute/parking.h) is charged,
+ * too. A checkpoint that does not fit is refused.
  */
 #pragma once
 

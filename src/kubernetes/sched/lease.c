@@ -20,7 +20,7 @@ struct lease_state {
 	struct td_kube_api *api;
 	struct td_kube_lease_options options;
 	struct td_text body, answer;
-	/* As it was read or written last. */
+	/* The Lease that was read or written last. */
 	struct td_kube_lease seen;
 	bool is_there;
 	uint64_t seen_ns;               /* when it was first so */

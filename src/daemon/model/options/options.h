@@ -43,7 +43,7 @@ struct td_options {
 	char profiles[108];    /* an absolute path, or "none" */
 	char cpus[108];        /* a list such as 0-3,8, or "none" */
 	char cgroup_root[108]; /* an absolute path, or "auto" */
-	/* As the user typed it; a percentage refers to the size of each GPU. */
+	/* The text that the user typed; a percentage refers to the size of each GPU. */
 	char capacity[TD_LIMIT_TEXT];
 	char host_limit
 		/* as the user typed it, or "none"; a percentage refers to the machine's memory */

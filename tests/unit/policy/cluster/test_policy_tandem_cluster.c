@@ -489,7 +489,7 @@ static void submit_one_that_stays(uint32_t job, uint32_t kind, bool guaranteed)
 	CHECK_EQ(td_tandem_cluster_submit(&cluster, job, &request, 0), 0);
 }
 
-/* As above, but the first one stays; a guaranteed job comes beside it all the same. */
+/* The first guest may not be stopped, so a guaranteed job comes beside it. */
 TEST(a_guest_that_stays_is_not_stopped)
 {
 	const uint32_t nodes[] = {1};
