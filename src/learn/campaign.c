@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "learn/curve_model.h"
 #include "policy/algo/fit/curve.h"
 
 #define POINTS_MAX 100000u
@@ -126,8 +127,8 @@ static int learn_models(const struct table *table, const struct td_learn_options
 	for (unsigned m = 0; m < TD_PROFILE_MODELS; m++) {
 		const struct td_dataset data = {
 			table->x, table->y[m], table->count, TD_MUDI_INPUTS};
-		struct td_learn_report report;
-		int r = td_learn_best(&data, table->groups, options, &profile->models[m], &report);
+		int r = td_curve_model_learn(
+			&data, table->groups, options, &profile->models[m], &profile->error[m]);
 
 		if (r == -EINVAL)
 			return td_err_set(err, r,
@@ -138,7 +139,6 @@ static int learn_models(const struct table *table, const struct td_learn_options
 				table->count);
 		if (r)
 			return td_err_set(err, r, "%s", strerror(-r));
-		profile->error[m] = report.error[report.chosen];
 	}
 	return 0;
 }

@@ -4,7 +4,8 @@
  * Purpose. A campaign measures the latency of a service with several batches, shares of the SMs and
  * neighbours. The points of one batch beside one neighbour are a curve, of which the two-piece fit
  * (policy/algo/fit/curve.h) has four numbers. A model of each number over the neighbour's layers
- * and the batch is learnt, by the best of the learners, judged by neighbours that it has not seen.
+ * and the batch is learnt: the best of the learners, or the mean, judged by neighbours that it has
+ * not seen (curve_model.h).
  *
  * Invariants: same points in any order, options and seed, same profile. An error leaves
  * *ret_profile as it was.
@@ -25,7 +26,8 @@ struct td_campaign_point {
 
 /*
  * Learns the profile. Returns 0; -EINVAL with err: a curve has fewer than three shares, a point is
- * not a number, or there are too few neighbours to judge a model; or an error of td_learn_best().
+ * not a number, or there are too few neighbours to judge a model; or an error of
+ * td_curve_model_learn().
  */
 int td_campaign_learn(const struct td_campaign_point *points, uint32_t count, const char *gpu,
 	const struct td_learn_options *options, struct td_service_profile *ret_profile,
