@@ -1,6 +1,7 @@
 /* Implements program.h. */
 #include "base/program.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -79,6 +80,64 @@ int td_refuse_option(int c, char *const *argv, const struct option *options, con
 	if (optopt)
 		return td_err_set(err, -EINVAL, "\"-%c\" is not an option: see %s", optopt, help);
 	return td_err_set(err, -EINVAL, "\"%.64s\" is not an option: see %s", word, help);
+}
+
+static void print_help(const struct td_command *command)
+{
+	puts(command->usage);
+	for (size_t i = 0; i < command->count; i++) {
+		const struct td_command_option *option = &command->options[i];
+		char name[64];
+
+		snprintf(name, sizeof(name), "--%s %s", option->name, option->argument);
+		printf("  %-22s  %s\n", name, option->help);
+	}
+	puts("  -h, --help, -V, --version");
+	if (command->notes)
+		puts(command->notes);
+}
+
+int td_command_answer(const struct td_command *command, int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		if (td_asks_help(argv[i]))
+			print_help(command);
+		else if (td_asks_version(argv[i]))
+			printf("%s " TANDEM_VERSION "\n", command->name);
+		else
+			continue;
+		return td_output_end(command->name, 0, 1);
+	}
+	return -1;
+}
+
+int td_command_parse(
+	const struct td_command *command, int argc, char **argv, void *arg, struct td_err *err)
+{
+	struct option table[TD_COMMAND_OPTIONS + 1] = {{0}};
+	char help[64];
+	int letter, r = 0;
+
+	assert(command->count <= TD_COMMAND_OPTIONS);
+	for (size_t i = 0; i < command->count; i++)
+		table[i] = (struct option){command->options[i].name,
+			*command->options[i].argument ? required_argument : no_argument, NULL,
+			command->options[i].letter};
+	snprintf(help, sizeof(help), "%s --help", command->name);
+	opterr = 0;
+	while (!r && (letter = getopt_long(argc, argv, ":", table, NULL)) != -1) {
+		if (letter == '?' || letter == ':')
+			return td_refuse_option(letter, argv, table, help, err);
+		r = td_check_optarg(argv, err);
+		r = r ? r : command->take(arg, letter, optarg, err);
+	}
+	return r || optind == argc ? r : td_err_expected(err, -EINVAL, argv[optind], "an option");
+}
+
+int td_command_fail(const struct td_command *command, const char *sentence, int status)
+{
+	fprintf(stderr, "%s: %s\n", command->name, sentence);
+	return status;
 }
 
 const char *td_exec_reason(const char *path, int error)

@@ -25,6 +25,32 @@ int td_check_optarg(char *const *argv, struct td_err *err);
 int td_refuse_option(int c, char *const *argv, const struct option *options, const char *help,
 	struct td_err *err);
 
+/* The options of a program, as the rows of its options.def and one more for each shared table. */
+struct td_command_option {
+	const char *name, *argument, *help; /* argument: "" if the option has no value */
+	int letter;
+};
+
+struct td_command {
+	const char *name;
+	const char *usage; /* what --help prints before the options */
+	const char *notes; /* what it prints after them; NULL: nothing */
+	const struct td_command_option *options;
+	size_t count; /* at most TD_COMMAND_OPTIONS */
+	/* Takes one option; text is NULL for one without a value. Returns 0 or -errno with err. */
+	int (*take)(void *arg, int letter, const char *text, struct td_err *err);
+};
+
+#define TD_COMMAND_OPTIONS 40
+
+/* Answers --help or --version, wherever it stands. Returns the exit status; -1: neither is there */
+int td_command_answer(const struct td_command *command, int argc, char **argv);
+/* Gives each option to take(arg). Returns 0, or -errno with err; refuses arguments of any kind. */
+int td_command_parse(
+	const struct td_command *command, int argc, char **argv, void *arg, struct td_err *err);
+/* Prints the sentence on stderr, behind the program's name. Returns `status`. */
+int td_command_fail(const struct td_command *command, const char *sentence, int status);
+
 /*
  * Returns why execvp(path) failed with `error`: the text of errno, or that a folder is not a
  * program.

@@ -9,7 +9,6 @@
  * any time: what runs runs on, and the next one learns from Slurm what was placed.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,12 +48,7 @@ struct options {
 #endif
 };
 
-struct row {
-	const char *name, *argument, *help;
-	int letter;
-};
-
-static const struct row rows[] = {
+static const struct td_command_option rows[] = {
 #define OPTION(name, letter, argument, help) {name, argument, help, letter},
 #include "cluster/sched/sched_options.def"
 #include "slurm/sched_options.def"
@@ -64,74 +58,45 @@ static const struct row rows[] = {
 #undef OPTION
 };
 
-enum { ROWS = sizeof(rows) / sizeof(*rows) };
-
-static void help(void)
-{
-	puts("usage: " PROGRAM " [OPTION]...\n"
-	     "       " PROGRAM " status [--json] [--status FILE | --etcd URLS]\n"
-	     "\n"
-	     "Places the jobs of a Slurm cluster that ask for --tandem. Run it as root or "
-	     "SlurmUser\n"
-	     "beside slurmctld, with JobSubmitPlugins=tandem_brain: see " PROGRAM "(8).\n");
-	for (const struct row *row = rows; row < rows + ROWS; row++) {
-		char name[64];
-
-		snprintf(name, sizeof(name), "--%s %s", row->name, row->argument);
-		printf("  %-22s  %s\n", name, row->help);
-	}
-	puts("  -h, --help, -V, --version");
-#ifndef TD_HAVE_ETCD
-	puts("\nThis build has no etcd (it needs libcurl and jansson): only one may run.");
-#endif
-}
-
 /* --- options --- */
 
-static int parse_one(int c, const char *text, struct options *o, struct td_err *err)
+static int take_option(void *arg, int letter, const char *text, struct td_err *err)
 {
-	int r = td_sched_settings_take(&o->sched, c, text, err);
+	struct options *o = arg;
+	int r = td_sched_settings_take(&o->sched, letter, text, err);
 
 	if (r <= 0)
 		return r;
-	if (c == 't')
+	if (letter == 't')
 		o->status = text;
-	if (c == 'j')
+	if (letter == 'j')
 		o->json = true;
-	if (c == 't' || c == 'j')
+	if (letter == 't' || letter == 'j')
 		return 0;
-	if (c == 'm')
+	if (letter == 'm')
 		return td_parse_size(text, 0, &o->gpu_bytes, err);
 #ifdef TD_HAVE_ETCD
-	return td_etcd_settings_take(&o->etcd, c, text, err);
+	return td_etcd_settings_take(&o->etcd, letter, text, err);
 #else
 	return -EINVAL;
 #endif
 }
 
-static int parse(int argc, char **argv, struct options *o, struct td_err *err)
-{
-	struct option table[ROWS + 1] = {{0}};
-	int c, r;
-
-	for (size_t k = 0; k < ROWS; k++)
-		table[k] = (struct option){rows[k].name,
-			*rows[k].argument ? required_argument : no_argument, NULL, rows[k].letter};
-	*o = (struct options){.status = DEFAULT_STATUS};
-	td_sched_settings_init(&o->sched);
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":", table, NULL)) != -1) {
-		if (c == '?' || c == ':')
-			return td_refuse_option(c, argv, table, PROGRAM " --help", err);
-		r = optarg ? td_check_optarg(argv, err) : 0;
-		r = r ? r : parse_one(c, optarg, o, err);
-		if (r)
-			return r;
-	}
-	if (optind < argc)
-		return td_err_expected(err, -EINVAL, argv[optind], "an option");
-	return 0;
-}
+static const struct td_command command = {
+	.name = PROGRAM,
+	.usage = "usage: " PROGRAM " [OPTION]...\n"
+		 "       " PROGRAM " status [--json] [--status FILE | --etcd URLS]\n"
+		 "\n"
+		 "Places the jobs of a Slurm cluster that ask for --tandem. Run it as root or "
+		 "SlurmUser\n"
+		 "beside slurmctld, with JobSubmitPlugins=tandem_brain: see " PROGRAM "(8).\n",
+#ifndef TD_HAVE_ETCD
+	.notes = "\nThis build has no etcd (it needs libcurl and jansson): only one may run.",
+#endif
+	.options = rows,
+	.count = sizeof(rows) / sizeof(*rows),
+	.take = take_option,
+};
 
 /* --- the state --- */
 
@@ -320,35 +285,19 @@ static int show_status(const struct options *o, struct td_err *err)
 
 int main(int argc, char **argv)
 {
-	static struct options options;
+	static struct options options = {.status = DEFAULT_STATUS};
 	int shows = argc > 1 && !strcmp(argv[1], "status");
+	int answered = td_command_answer(&command, argc, argv);
 	struct td_err err = {0};
 
-	for (int k = 1; k < argc; k++) {
-		if (td_asks_help(argv[k])) {
-			help();
-			return td_output_end(PROGRAM, 0, 1);
-		}
-		if (td_asks_version(argv[k])) {
-			puts(PROGRAM " " TANDEM_VERSION);
-			return td_output_end(PROGRAM, 0, 1);
-		}
-	}
+	if (answered >= 0)
+		return answered;
 	if (shows)
 		argv[1] = argv[0];
-	if (parse(argc - shows, argv + shows, &options, &err)) {
-		fprintf(stderr, PROGRAM ": %s\n", err.msg);
-		return EXIT_USAGE;
-	}
-	if (shows) {
-		if (!show_status(&options, &err))
-			return td_output_end(PROGRAM, 0, 1);
-		fprintf(stderr, PROGRAM ": %s\n", err.msg);
-		return 1;
-	}
-	if (run(&options, &err)) {
-		fprintf(stderr, PROGRAM ": %s\n", err.msg);
-		return 1;
-	}
-	return 0;
+	td_sched_settings_init(&options.sched);
+	if (td_command_parse(&command, argc - shows, argv + shows, &options, &err))
+		return td_command_fail(&command, err.msg, EXIT_USAGE);
+	if (shows ? show_status(&options, &err) : run(&options, &err))
+		return td_command_fail(&command, err.msg, 1);
+	return shows ? td_output_end(PROGRAM, 0, 1) : 0;
 }

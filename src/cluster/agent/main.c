@@ -3,13 +3,10 @@
  * stays a program of libc alone, and never speaks to the network.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/bounds.h"
@@ -23,24 +20,16 @@
 #include "cluster/state/etcd/etcd_options.h"
 #include "proto/socket.h"
 
+#define PROGRAM    "tandem-agent"
 #define EXIT_USAGE 125
 #define PRINT_NS   (5 * TD_NS_PER_S) /* so long --print waits for the daemon */
 
-struct row {
-	const char *name, *argument, *help;
-	int letter;
-};
-
-static const struct row rows[] = {
+static const struct td_command_option rows[] = {
 #define OPTION(name, letter, argument, help) {name, argument, help, letter},
 #include "cluster/agent/options.def"
 #include "cluster/state/etcd/etcd_options.def"
 #undef OPTION
-	{"help", "", "what the options are", 'h'},
-	{"version", "", "the version", 'V'},
 };
-
-enum { ROWS = sizeof(rows) / sizeof(*rows) };
 
 struct options {
 	struct td_agent_options agent;
@@ -48,26 +37,6 @@ struct options {
 	char node[256], socket[256];
 	bool prints;
 };
-
-static int fail(const char *text)
-{
-	fprintf(stderr, "tandem-agent: %s\n", text);
-	return EXIT_USAGE;
-}
-
-static int help(void)
-{
-	printf("usage: tandem-agent --etcd URLS [OPTION]...\n\n"
-	       "Tells the state of a cluster in etcd about this node: see tandem-agent(8).\n\n");
-	for (const struct row *row = rows; row < rows + ROWS; row++) {
-		char name[64];
-
-		snprintf(name, sizeof(name), "--%s %s", row->name, row->argument);
-		printf("  %-22s  %s\n", name, row->help);
-	}
-	td_output_flush();
-	return 0;
-}
 
 /* -- options -- */
 
@@ -101,55 +70,39 @@ static int take_time(
 		(unsigned)least_s, (unsigned)most_s);
 }
 
-static int take_option(struct options *options, int letter, struct td_err *err)
+static int take_option(void *arg, int letter, const char *text, struct td_err *err)
 {
+	struct options *options = arg;
 	uint64_t lease_ns;
 	int r;
 
 	switch (letter) {
-	case 'n': options->agent.node = optarg; return take_name(optarg, err);
+	case 'n': options->agent.node = text; return take_name(text, err);
 	case 's':
-		snprintf(options->socket, sizeof(options->socket), "%s", optarg);
-		return td_socket_check("--socket", optarg, 0, err);
-	case 'P': options->agent.prefix = optarg; return take_prefix(optarg, err);
-	case 'a': options->agent.folder = optarg; return 0;
+		snprintf(options->socket, sizeof(options->socket), "%s", text);
+		return td_socket_check("--socket", text, 0, err);
+	case 'P': options->agent.prefix = text; return take_prefix(text, err);
+	case 'a': options->agent.folder = text; return 0;
 	case 'l':
-		r = take_time(optarg, 2, 3600, &lease_ns, err);
+		r = take_time(text, 2, 3600, &lease_ns, err);
 		if (!r)
 			options->agent.lease_s = (uint32_t)(lease_ns / TD_NS_PER_S);
 		return r;
-	case 'r': return take_time(optarg, 1, 3600, &options->agent.refresh_ns, err);
+	case 'r': return take_time(text, 1, 3600, &options->agent.refresh_ns, err);
 	case 'o': options->prints = true; return 0;
-	case 'h':
-	case 'V':
-		return td_err_set(err, -EINVAL,
-			"--help and --version are given alone and in full: see tandem-agent "
-			"--help");
-	default: return td_etcd_settings_take(&options->etcd, letter, optarg, err);
+	default: return td_etcd_settings_take(&options->etcd, letter, text, err);
 	}
 }
 
-static int parse(int argc, char **argv, struct options *options, struct td_err *err)
-{
-	struct option table[ROWS + 1] = {{0}};
-	int letter, r = 0;
-
-	for (size_t i = 0; i < ROWS; i++)
-		table[i] = (struct option){rows[i].name,
-			*rows[i].argument ? required_argument : no_argument, NULL, rows[i].letter};
-	opterr = 0;
-	while (!r && (letter = getopt_long(argc, argv, ":", table, NULL)) != -1) {
-		if (letter == ':' || letter == '?')
-			return td_refuse_option(letter, argv, table, "tandem-agent --help", err);
-		if (optarg)
-			r = td_check_optarg(argv, err);
-		if (!r)
-			r = take_option(options, letter, err);
-	}
-	if (!r && optind < argc)
-		return td_err_set(err, -EINVAL, "unexpected argument \"%.200s\"", argv[optind]);
-	return r;
-}
+static const struct td_command command = {
+	.name = PROGRAM,
+	.usage = "usage: " PROGRAM " --etcd URLS [OPTION]...\n"
+		 "\n"
+		 "Tells the state of a cluster in etcd about this node: see " PROGRAM "(8).\n",
+	.options = rows,
+	.count = sizeof(rows) / sizeof(*rows),
+	.take = take_option,
+};
 
 static int complete(struct options *options, struct td_err *err)
 {
@@ -196,24 +149,13 @@ static void log_trouble(const struct td_agent *agent, int *said)
 		td_log(TD_LOG_INFO, "node=%s is known to the cluster", agent->options.node);
 }
 
-static int open_signals(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
-/* Serves until SIGTERM or SIGINT. */
+/* Serves until a signal comes. */
 static int serve(struct td_agent *agent)
 {
-	int signals = open_signals(), said = -1, r;
+	int signals = td_end_signals(), said = -1, r;
 
 	if (signals < 0)
-		return fail(strerror(errno));
+		return td_command_fail(&command, strerror(errno), EXIT_USAGE);
 	for (;;) {
 		uint64_t wakeup_ns = td_agent_turn(agent, td_time_now_ns());
 		struct pollfd fds[] = {{signals, POLLIN, 0}, {td_state_fd(agent->state), POLLIN, 0},
@@ -236,7 +178,7 @@ static int run(const struct options *options)
 	int r = td_etcd_open(&options->etcd.options, &state, &err);
 
 	if (r)
-		return fail(err.msg);
+		return td_command_fail(&command, err.msg, EXIT_USAGE);
 	r = td_agent_init(&agent, &options->agent, state);
 	if (r)
 		fprintf(stderr, "tandem-agent: --assign: %s: %s\n", options->agent.folder,
@@ -288,19 +230,14 @@ int main(int argc, char **argv)
 {
 	static struct options options = {
 		.agent = {.prefix = "/tandem/v1/", .lease_s = 10, .refresh_ns = 5 * TD_NS_PER_S}};
+	int status = td_command_answer(&command, argc, argv);
 	struct td_err err = {0};
-	int status;
 
-	for (int i = 1; i < argc; i++)
-		if (td_asks_help(argv[i]) || td_asks_version(argv[i])) {
-			status = td_asks_help(argv[i])
-					 ? help()
-					 : printf("tandem-agent %s\n", TANDEM_VERSION) < 0;
-			return td_output_end("tandem-agent", status, 1);
-		}
-	if (parse(argc, argv, &options, &err) || complete(&options, &err))
-		return fail(err.msg);
+	if (status >= 0)
+		return status;
+	if (td_command_parse(&command, argc, argv, &options, &err) || complete(&options, &err))
+		return td_command_fail(&command, err.msg, EXIT_USAGE);
 	td_log_set_level(TD_LOG_INFO);
 	status = options.prints ? print_record(&options) : run(&options);
-	return td_output_end("tandem-agent", status, 1);
+	return td_output_end(PROGRAM, status, 1);
 }

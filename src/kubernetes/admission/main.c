@@ -9,7 +9,6 @@
  * run. What it does to a pod is said in pod.h.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,33 +33,11 @@ struct options {
 	bool quiet;
 };
 
-struct row {
-	const char *name, *argument, *help;
-	int letter;
-};
-
-static const struct row rows[] = {
+static const struct td_command_option rows[] = {
 #define OPTION(name, letter, argument, help) {name, argument, help, letter},
 #include "kubernetes/admission/options.def"
 #undef OPTION
 };
-
-enum { ROWS = sizeof(rows) / sizeof(*rows) };
-
-static void help(void)
-{
-	puts("usage: " PROGRAM " --cert FILE --key FILE [OPTION]...\n"
-	     "\n"
-	     "Judges the pods of a Kubernetes cluster that ask for tandem.dev/gpu, and sets their\n"
-	     "scheduler and their settings: see " PROGRAM "(8).\n");
-	for (const struct row *row = rows; row < rows + ROWS; row++) {
-		char name[64];
-
-		snprintf(name, sizeof(name), "--%s %s", row->name, row->argument);
-		printf("  %-22s  %s\n", name, row->help);
-	}
-	puts("  -h, --help, -V, --version");
-}
 
 /* -- options -- */
 
@@ -77,11 +54,12 @@ static int check_name(
 
 #define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyz0123456789.-"
 
-static int parse_one(int c, const char *text, struct options *o, struct td_err *err)
+static int take_option(void *arg, int letter, const char *text, struct td_err *err)
 {
+	struct options *o = arg;
 	int r;
 
-	switch (c) {
+	switch (letter) {
 	case 'C': o->cert = text; return 0;
 	case 'K': o->key = text; return 0;
 	case 'l': o->listen = text; return 0;
@@ -101,28 +79,20 @@ static int parse_one(int c, const char *text, struct options *o, struct td_err *
 	}
 }
 
-static int parse(int argc, char **argv, struct options *o, struct td_err *err)
-{
-	struct option table[ROWS + 1] = {{0}};
-	int c, r;
+static const struct td_command command = {
+	.name = PROGRAM,
+	.usage = "usage: " PROGRAM " --cert FILE --key FILE [OPTION]...\n"
+		 "\n"
+		 "Judges the pods of a Kubernetes cluster that ask for tandem.dev/gpu, and sets "
+		 "their\n"
+		 "scheduler and their settings: see " PROGRAM "(8).\n",
+	.options = rows,
+	.count = sizeof(rows) / sizeof(*rows),
+	.take = take_option,
+};
 
-	for (size_t k = 0; k < ROWS; k++)
-		table[k] = (struct option){rows[k].name,
-			*rows[k].argument ? required_argument : no_argument, NULL, rows[k].letter};
-	*o = (struct options){.admission = {.resource = "tandem.dev/gpu"},
-		.listen = "8443",
-		.reload_ns = 10 * TD_NS_PER_S};
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":", table, NULL)) != -1) {
-		if (c == '?' || c == ':')
-			return td_refuse_option(c, argv, table, PROGRAM " --help", err);
-		r = optarg ? td_check_optarg(argv, err) : 0;
-		r = r ? r : parse_one(c, optarg, o, err);
-		if (r)
-			return r;
-	}
-	if (optind < argc)
-		return td_err_expected(err, -EINVAL, argv[optind], "an option");
+static int check(const struct options *o, struct td_err *err)
+{
 	if (!o->cert || !o->key)
 		return td_err_set(err, -EINVAL,
 			"%s is missing: the API server speaks to it by HTTPS alone, see --help",
@@ -194,26 +164,15 @@ static int run(const struct options *o, struct td_err *err)
 
 int main(int argc, char **argv)
 {
-	static struct options options;
+	struct options options = {.admission = {.resource = "tandem.dev/gpu"},
+		.listen = "8443",
+		.reload_ns = 10 * TD_NS_PER_S};
+	int answered = td_command_answer(&command, argc, argv);
 	struct td_err err = {0};
 
-	for (int k = 1; k < argc; k++) {
-		if (td_asks_help(argv[k])) {
-			help();
-			return td_output_end(PROGRAM, 0, 1);
-		}
-		if (td_asks_version(argv[k])) {
-			puts(PROGRAM " " TANDEM_VERSION);
-			return td_output_end(PROGRAM, 0, 1);
-		}
-	}
-	if (parse(argc, argv, &options, &err)) {
-		fprintf(stderr, PROGRAM ": %s\n", err.msg);
-		return EXIT_USAGE;
-	}
-	if (run(&options, &err)) {
-		fprintf(stderr, PROGRAM ": %s\n", err.msg);
-		return 1;
-	}
-	return 0;
+	if (answered >= 0)
+		return answered;
+	if (td_command_parse(&command, argc, argv, &options, &err) || check(&options, &err))
+		return td_command_fail(&command, err.msg, EXIT_USAGE);
+	return run(&options, &err) ? td_command_fail(&command, err.msg, 1) : 0;
 }

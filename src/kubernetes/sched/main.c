@@ -9,7 +9,6 @@
  * learns from the annotations of the pods what was placed.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,44 +32,23 @@ struct options {
 	const char *scheduler_name, *resource, *lease_namespace;
 };
 
-struct row {
-	const char *name, *argument, *help;
-	int letter;
-};
-
-static const struct row rows[] = {
+static const struct td_command_option rows[] = {
 #define OPTION(name, letter, argument, help) {name, argument, help, letter},
 #include "cluster/sched/sched_options.def"
 #include "kubernetes/sched/sched_options.def"
 #undef OPTION
 };
 
-enum { ROWS = sizeof(rows) / sizeof(*rows) };
-
-static void help(void)
+static int take_option(void *arg, int letter, const char *text, struct td_err *err)
 {
-	puts("usage: " PROGRAM " [OPTION]...\n"
-	     "\n"
-	     "Places the pods of a Kubernetes cluster that have schedulerName: tandem and ask for\n"
-	     "tandem.dev/gpu: see " PROGRAM "(8).\n");
-	for (const struct row *row = rows; row < rows + ROWS; row++) {
-		char name[64];
-
-		snprintf(name, sizeof(name), "--%s %s", row->name, row->argument);
-		printf("  %-22s  %s\n", name, row->help);
-	}
-	puts("  -h, --help, -V, --version");
-}
-
-static int parse_one(int c, const char *text, struct options *o, struct td_err *err)
-{
-	int r = td_sched_settings_take(&o->sched, c, text, err);
+	struct options *o = arg;
+	int r = td_sched_settings_take(&o->sched, letter, text, err);
 
 	if (r <= 0)
 		return r;
 	if (!*text)
 		return td_err_expected(err, -EINVAL, text, "a value");
-	switch (c) {
+	switch (letter) {
 	case 'S': o->account.server = text; return 0;
 	case 'T': o->account.token_file = text; return 0;
 	case 'A': o->account.ca_file = text; return 0;
@@ -81,29 +59,17 @@ static int parse_one(int c, const char *text, struct options *o, struct td_err *
 	}
 }
 
-static int parse(int argc, char **argv, struct options *o, struct td_err *err)
-{
-	struct option table[ROWS + 1] = {{0}};
-	int c, r;
-
-	for (size_t k = 0; k < ROWS; k++)
-		table[k] = (struct option){rows[k].name,
-			*rows[k].argument ? required_argument : no_argument, NULL, rows[k].letter};
-	*o = (struct options){.scheduler_name = "tandem", .resource = "tandem.dev/gpu"};
-	td_sched_settings_init(&o->sched);
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":", table, NULL)) != -1) {
-		if (c == '?' || c == ':')
-			return td_refuse_option(c, argv, table, PROGRAM " --help", err);
-		r = optarg ? td_check_optarg(argv, err) : 0;
-		r = r ? r : parse_one(c, optarg, o, err);
-		if (r)
-			return r;
-	}
-	if (optind < argc)
-		return td_err_expected(err, -EINVAL, argv[optind], "an option");
-	return 0;
-}
+static const struct td_command command = {
+	.name = PROGRAM,
+	.usage = "usage: " PROGRAM " [OPTION]...\n"
+		 "\n"
+		 "Places the pods of a Kubernetes cluster that have schedulerName: tandem and ask "
+		 "for\n"
+		 "tandem.dev/gpu: see " PROGRAM "(8).\n",
+	.options = rows,
+	.count = sizeof(rows) / sizeof(*rows),
+	.take = take_option,
+};
 
 /* --- the loop --- */
 
@@ -182,26 +148,14 @@ static int run(const struct options *o, struct td_err *err)
 
 int main(int argc, char **argv)
 {
-	static struct options options;
+	struct options options = {.scheduler_name = "tandem", .resource = "tandem.dev/gpu"};
+	int answered = td_command_answer(&command, argc, argv);
 	struct td_err err = {0};
 
-	for (int k = 1; k < argc; k++) {
-		if (td_asks_help(argv[k])) {
-			help();
-			return td_output_end(PROGRAM, 0, 1);
-		}
-		if (td_asks_version(argv[k])) {
-			puts(PROGRAM " " TANDEM_VERSION);
-			return td_output_end(PROGRAM, 0, 1);
-		}
-	}
-	if (parse(argc, argv, &options, &err)) {
-		fprintf(stderr, PROGRAM ": %s\n", err.msg);
-		return EXIT_USAGE;
-	}
-	if (run(&options, &err)) {
-		fprintf(stderr, PROGRAM ": %s\n", err.msg);
-		return 1;
-	}
-	return 0;
+	if (answered >= 0)
+		return answered;
+	td_sched_settings_init(&options.sched);
+	if (td_command_parse(&command, argc, argv, &options, &err))
+		return td_command_fail(&command, err.msg, EXIT_USAGE);
+	return run(&options, &err) ? td_command_fail(&command, err.msg, 1) : 0;
 }
