@@ -115,7 +115,8 @@ def a_flood_slows_nobody_down_for_long():
             peer.setblocking(False)
             peer.send(hello(f"flood{peer.fileno()}"))
         program, sent = world.start(TRAIN, *SMALL, wrap="plain"), 0
-        while program.poll() is None:
+        end = time.monotonic() + DEADLINE_S
+        while program.poll() is None and time.monotonic() < end:
             for peer in flooders:
                 try:
                     peer.send(packet(WANT, struct.pack("<I", sent)))

@@ -341,9 +341,11 @@ def explain_and_not_read(began, world):
     for job in jobs:
         job.close()
     rows = []
-    while len(rows) != 1:  # none of them is left
+    for _ in tries(10000, lambda: f"jobs that have left are gone, but {len(rows)} are shown"):
         other.send(packet(LIST_JOBS, b"\1"))
         rows = answer(other)
+        if len(rows) == 1:  # none of them is left
+            break
     began(f"{all_rows} {len(answer(tool))}".encode())
     signal.pause()
 

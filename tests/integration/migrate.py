@@ -12,6 +12,8 @@ from world import *
 
 MOVES = int(os.environ.get("TANDEM_MOVES", "200"))
 KILLS = MOVES // 10
+# More than a tenth of the orders moves something, even beside other threads that make objects.
+ORDERS_MAX = 20 * MOVES
 SEED = int(os.environ.get("TANDEM_MOVES_SEED", "1"))
 # A program that has this stays where it is; and the words of tandem for it.
 BLOCKED = {"managed": "unified memory", "two": "several GPUs"}
@@ -44,7 +46,12 @@ def many_moves_at_random_moments():
     with World("--gpus", "3") as world:
         programs = [Program(world, chance.randrange(1 << 30), 1 + i) for i in range(2)]
         moved = refused = 0
-        while moved < MOVES:
+        threads = {}
+        for _ in tries(ORDERS_MAX, lambda: f"{moved} of {MOVES} moves, {refused} refused"):
+            if moved == MOVES // 10:
+                threads = {program: program.threads() for program in programs}
+            if moved == MOVES:
+                break
             program = chance.choice(programs)
             done = program.move(chance.randrange(3))
             program.lives()
@@ -55,6 +62,7 @@ def many_moves_at_random_moments():
                 time.sleep(chance.random() / 50)
         for program in programs:
             program.goes_on()
+            assert program.threads() < threads[program] + 10, "a move leaves a thread behind"
             program.end()
         nothing_is_left(world)
         say(f"# {moved} moves, {refused} refused for the moment")
@@ -111,7 +119,10 @@ def what_other_threads_make_meanwhile_moves_or_is_a_reason():
     with World("--gpus", "3") as world:
         world.call(SOFTGPU, "fault", "call", "cuCheckpointProcessLock=CUDA_ERROR_NOT_SUPPORTED")
         program = Program(world, SEED, 1, "churn")
-        while moved < MOVES // 4 or not any(w in words for w in MADE for words in refused):
+        threads = program.threads()
+        for _ in tries(ORDERS_MAX, lambda: f"{moved} of {MOVES // 4} moves; refused: {refused}"):
+            if moved >= MOVES // 4 and any(w in words for w in MADE for words in refused):
+                break
             done = program.move(chance.randrange(3))
             program.lives()
             moved += done.returncode == 0
@@ -121,6 +132,7 @@ def what_other_threads_make_meanwhile_moves_or_is_a_reason():
                 refused[words.strip().split("refused: ")[-1]] += 1
             time.sleep(chance.random() / 100)
         program.goes_on()
+        assert program.threads() < threads + 15, "a move leaves a thread behind"
         program.end()
         nothing_is_left(world)
     say(f"# {moved} moves; refused: {dict(refused)}")

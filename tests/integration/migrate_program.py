@@ -28,6 +28,9 @@ class Program:
     def pid(self):
         return self.process.pid
 
+    def threads(self):
+        return len(os.listdir(f"/proc/{self.pid()}/task"))
+
     def gpu(self):
         return [row["gpu"] for row in self.world.jobs() if row["pid"] == self.pid()]
 

@@ -15,7 +15,7 @@ import threading
 import time
 
 from mps_world import MpsWorld
-from world import BUILD, DEADLINE_S, SOFTGPU, TANDEM, run_cases, say, until
+from world import BUILD, DEADLINE_S, SOFTGPU, TANDEM, run_cases, say, tries, until
 
 PROGRAM = f"{BUILD}/tests/integration/mps_deaths_test"
 TIMES = int(os.environ.get("TANDEM_MPS_DEATHS", "200"))
@@ -158,14 +158,18 @@ def deaths_that_are_not(world, service, nurseries, number):
     for i in range(number):
         nursery = nurseries[i % SLOTS]
         way = "device" if (i + 1) * FAULTS % number < FAULTS else "SIGKILL"
-        while nursery.one(way) is None:
+        for _ in tries(1000, lambda: "MPS is ready"):
+            if nursery.one(way) is not None:
+                break
             failed += 1
             time.sleep(0.05)
         # The service answers for a moment yet, or does not; then it is well, or another one.
         time.sleep(0.05)
         service.answers_again()
         # It was started again at the moment in which MPS was, and has to be once more.
-        while not service.is_client:
+        for _ in tries(1000, lambda: "the service is in MPS"):
+            if service.is_client:
+                break
             outside += 1
             world.tandem("restart", str(service.pid))
             service.answers_again()

@@ -56,7 +56,9 @@ def many_changes_at_random_moments():
         world.turn_on()
         programs = [Changed(world, chance.randrange(1 << 30), 1 + i) for i in range(2)]
         changed = refused = 0
-        while changed < CHANGES:
+        for _ in tries(20 * CHANGES, lambda: f"{changed} changes, {refused} refused"):
+            if changed == CHANGES:
+                break
             program = chance.choice(programs)
             done = program.share(chance.randrange(1, 101))
             program.lives()

@@ -185,16 +185,16 @@ def the_stream_follows_the_daemon():
         name, state = stream.next()
         assert name == "state" and "no daemon at" in state["why"], state
         program = start(world, "one", "--mem", "200m")
-        job = None
-        while not job:
-            job = next((j for j in stream.jobs() if j["limit"]), None)
+        for _ in tries(1000, lambda: "the job has a limit"):
+            if job := next((j for j in stream.jobs() if j["limit"]), None):
+                break
         assert job["name"] == "one" and job["limit"] == 200 << 20 and job["gpu"] == 0, job
         assert server.ask("/metrics")[1].count("tandem_job_limit_bytes{") == 1
         status, text = server.do("explain", job["job"])
         said = json.loads(text)
         assert status == 200 and said["status"] == 0 and "one" in said["text"], text
         world.call(TANDEM, "stop", "--force")
-        while True:
+        for _ in tries(1000, lambda: "the daemon has ended"):
             name, value = stream.next()
             if name == "state" and value["why"]:
                 break

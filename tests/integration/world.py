@@ -110,6 +110,12 @@ def until(condition, what):
         time.sleep(0.005)
 
 
+def tries(most, told):
+    """For a loop that ends by break or return: it fails after so many rounds, with told()."""
+    yield from range(most)
+    raise AssertionError(f"not in {most} tries: {told()}")
+
+
 def nothing_is_left(world):
     until(lambda: world.status()["plain_bytes"] == 0 and world.status()["processes"] == 0,
           "memory of the dead is freed")

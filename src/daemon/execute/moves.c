@@ -173,6 +173,7 @@ void td_move_begin(struct td_node *node, struct td_act *act, uint64_t now_ns)
 	}
 	if (client->process->unmovable) {
 		act->migration.by_driver = true;
+		act->migration.unmovable = client->process->unmovable;
 		td_parking_begin(node, act, now_ns);
 		return;
 	}
@@ -450,7 +451,7 @@ static void failed(struct td_node *node, struct td_act *act, struct td_process *
 		return;
 	}
 	memset(&process->moving, 0, sizeof(process->moving));
-	process->unmovable = reasons;
+	process->unmovable = act->migration.unmovable = reasons;
 	act->migration.by_driver = true;
 	td_parking_begin(node, act, now_ns);
 }

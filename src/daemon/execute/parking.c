@@ -135,7 +135,7 @@ void td_parking_begin(struct td_node *node, struct td_act *act, uint64_t now_ns)
 	if (!why && act->kind == TD_ACTION_MIGRATE)
 		why = target_refusal(node, act, td_parking_client(node, act));
 	if (why) {
-		td_parking_refuse(node, act, process, why, now_ns);
+		td_parking_refuse(node, act, why, now_ns);
 		return;
 	}
 	process->parking.number = act->number;
@@ -280,7 +280,7 @@ static void go(
 
 	if (lacks_host(node, process, host, sizeof(host))) {
 		td_parking_let_go(node, process);
-		td_parking_refuse(node, act, process, host, now_ns);
+		td_parking_refuse(node, act, host, now_ns);
 		return;
 	}
 	if (process->can & TD_CAN_MOVE && !process->parking.holds) {
@@ -303,7 +303,7 @@ static void wait_closed(
 		go(node, act, process, now_ns);
 	} else if (!process->parking.looks && never(process)) {
 		td_parking_let_go(node, process);
-		td_parking_refuse(node, act, process, never(process), now_ns);
+		td_parking_refuse(node, act, never(process), now_ns);
 	} else if (now_ns >= act->migration.deadline_ns) {
 		td_parking_let_go(node, process);
 		td_act_enter(

@@ -26,15 +26,14 @@ const char *const td_parking_end_words[TD_CHECKPOINT_END_N] = {
 	[TD_CHECKPOINT_NOT_MOVED] = "the driver refuses to restore it on that GPU",
 };
 
-void td_parking_refuse(struct td_node *node, struct td_act *act, const struct td_process *process,
-	const char *why, uint64_t now_ns)
+void td_parking_refuse(struct td_node *node, struct td_act *act, const char *why, uint64_t now_ns)
 {
 	char reason[192];
 
 	snprintf(reason, sizeof(reason), "%s", why);
-	if (process && act->kind == TD_ACTION_MIGRATE && process->unmovable)
+	if (act->migration.unmovable)
 		snprintf(reason, sizeof(reason), "%s, and %s",
-			td_unmovable_words(process->unmovable), why);
+			td_unmovable_words(act->migration.unmovable), why);
 	td_act_enter(node, act, TD_ACTION_REFUSED, reason, now_ns);
 }
 
@@ -193,7 +192,7 @@ static void failed(struct td_node *node, struct td_act *act, struct td_process *
 		td_parking_let_go(node, process);
 	}
 	td_quota_gather(node);
-	td_parking_refuse(node, act, process,
+	td_parking_refuse(node, act,
 		act->migration.undoes ? "the helper was ended before the driver was done"
 				      : td_parking_end_words[end],
 		now_ns);

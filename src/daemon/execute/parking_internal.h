@@ -51,8 +51,7 @@ const struct td_client *td_parking_lacks_room(
 extern const char *const td_parking_end_words[TD_CHECKPOINT_END_N];
 
 /* Refuses the act. A move comes this way because the library refuses: both reasons are told. */
-void td_parking_refuse(struct td_node *node, struct td_act *act, const struct td_process *process,
-	const char *why, uint64_t now_ns);
+void td_parking_refuse(struct td_node *node, struct td_act *act, const char *why, uint64_t now_ns);
 /* Sends MOVE with that stage. */
 void td_parking_tell(
 	struct td_node *node, const struct td_process *process, enum td_move_stage stage);

@@ -23,6 +23,7 @@
 #include "daemon/node/hangs.h"
 #include "daemon/node/metering.h"
 #include "daemon/node/place.h"
+#include "daemon/node/stopped.h"
 #include "proto/words.h"
 
 /* The value of CUDA_ERROR_UNKNOWN. */
@@ -284,6 +285,7 @@ static int attach(struct td_node *node, struct td_process *process, const struct
 	td_list_append(&process->clients, &client->of_process);
 	node->client_count++;
 	td_gpus_changed(node, gpu);
+	td_stopped_attached(node, client);
 	td_capacity_update(node, gpu);
 	td_capacity_tell(node, client);
 	td_node_event(node, TD_EVENT_ATTACHED, process, gpu, now_ns, 0, 0, node->gpus[gpu].name);

@@ -123,15 +123,26 @@ static void take_back(struct td_node *node, struct td_client *client)
 	td_node_tell(node, client, client->device.told);
 }
 
-/* Removes the ceiling once the client has reported for its last limit and so is bound by it. */
-static void lift(struct td_node *node, struct td_client *client)
+static void remove_ceiling(const struct td_node *node, const struct td_client *client)
 {
 	static const struct td_ceiling none = {UINT64_MAX, UINT64_MAX};
 
+	if (node->io.ceiling)
+		(void)node->io.ceiling(client->process->peer, client->slot, &none);
+}
+
+/* Removes the ceiling once the client has reported for its last limit and so is bound by it. */
+static void lift(const struct td_node *node, struct td_client *client)
+{
 	if (!client->has_ceiling || !td_holding_is_heard(&client->device))
 		return;
 	client->has_ceiling = false;
-	(void)node->io.ceiling(client->process->peer, client->slot, &none);
+	remove_ceiling(node, client);
+}
+
+void td_stopped_attached(const struct td_node *node, const struct td_client *client)
+{
+	remove_ceiling(node, client);
 }
 
 void td_stopped_told(struct td_node *node, const struct td_client *client)

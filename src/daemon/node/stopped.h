@@ -48,6 +48,12 @@ void td_stopped_is_silent(struct td_node *node, struct td_process *process, uint
 const char *td_stop_name(enum td_stop stop);
 
 /*
+ * Called when a client has attached. A client of the same slot may have detached under a ceiling,
+ * which is removed.
+ */
+void td_stopped_attached(const struct td_node *node, const struct td_client *client);
+
+/*
  * Called after a client was told a new limit: sets its ceiling, the part of the limit that it may
  * use without asking.
  */

@@ -73,6 +73,9 @@ static void say(void (*send)(const struct td_msg *msg), uint64_t number, enum td
 	msg.moved.reasons = reasons;
 	msg.moved.to = move.slot;
 	send(&msg);
+	/* The daemon may take reasons of a failure as those that hold now. */
+	if (stage == TD_MOVE_FAILED)
+		told.is = false;
 }
 
 static void prepare(const struct td_msg_move *msg, void (*send)(const struct td_msg *msg))

@@ -225,14 +225,24 @@ static bool make_twins(int home, CUcontext twin)
 	return true;
 }
 
+/* The driver destroys a stream only for a thread that has a current context. */
+static void forget_next(void)
+{
+	CUcontext popped;
+
+	if (next.stream && !td_true->cuCtxPushCurrent_v2(next.context)) {
+		(void)td_true->cuStreamDestroy_v2(next.stream);
+		(void)td_true->cuCtxPopCurrent_v2(&popped);
+	}
+	memset(&next, 0, sizeof(next));
+	atomic_store(&prepared, NULL);
+}
+
 static void cancel(void)
 {
 	if (next.context)
 		td_context_set_left(next.context, true);
-	if (next.stream)
-		(void)td_true->cuStreamDestroy_v2(next.stream);
-	memset(&next, 0, sizeof(next));
-	atomic_store(&prepared, NULL);
+	forget_next();
 }
 
 /* Finds the home to go to. Returns the reasons against it. */
@@ -380,9 +390,7 @@ static bool go(uint64_t limit_bytes, struct td_moved_to *ret)
 		ret->sm_share_ppm = share_at(next.home, next.device, next.share_ppm);
 	td_client_memory_changed(next.from);
 	td_client_memory_changed(next.slot);
-	(void)td_true->cuStreamDestroy_v2(next.stream);
-	memset(&next, 0, sizeof(next));
-	atomic_store(&prepared, NULL);
+	forget_next();
 	return true;
 }
 

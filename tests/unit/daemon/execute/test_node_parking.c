@@ -301,6 +301,55 @@ TEST(a_move_that_the_library_refuses_goes_by_the_driver)
 	CHECK_EQ(client->gpu, 1);
 }
 
+static void says_moved(enum td_move_stage stage, uint64_t reasons)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_moved};
+
+	msg.moved.number = told.number;
+	msg.moved.stage = (uint8_t)stage;
+	msg.moved.reasons = reasons;
+	msg.moved.to = 2;
+	CHECK_EQ(say(&w, PARKED, &msg), 0);
+	(void)settle(&w);
+}
+
+/* Orders a move, for which the program attaches to the other GPU at slot 2. */
+static struct td_act *prepared_move(void)
+{
+	struct td_act *act = order(TD_ACTION_MIGRATE);
+
+	CHECK_EQ(told.stage, TD_MOVE_PREPARE);
+	fake_attach(&w, PARKED, 2, 1, 0);
+	CHECK_EQ(PARKED->slot[2].ceiling.device_bytes, UINT64_MAX);
+	says_moved(TD_MOVE_PREPARED, 0);
+	CHECK_EQ(told.stage, TD_MOVE_GO);
+	return act;
+}
+
+/* The client on the other GPU detaches while a ceiling binds it, which nobody would lift then. */
+TEST(a_move_that_came_to_nothing_leaves_no_ceiling_behind)
+{
+	struct td_msg detach = {.type = TD_MSG_TYPE_detach, .detach = {.slot = 2}};
+	const struct td_act *act;
+
+	begin_parking(8 * MIB);
+	list_two_gpus();
+	answers(0);
+	act = prepared_move();
+	says_moved(TD_MOVE_FAILED, TD_UNMOVABLE(POOLS));
+	answers_hold();
+	CHECK_EQ(helped.what, TD_CHECKPOINT_MOVE);
+	CHECK(PARKED->slot[2].ceiling.device_bytes != UINT64_MAX);
+	CHECK_EQ(say(&w, PARKED, &detach), 0);
+	/* The pools are gone when the driver refuses. They are still the library's reason. */
+	says_movable(PARKED, TD_UNMOVABLE(HELD));
+	helper_ends(TD_CHECKPOINT_NO_LOCK);
+	CHECK_EQ(act->state, TD_ACTION_REFUSED);
+	CHECK(!strcmp(act->reason,
+		"it has memory pools, and the driver does not lock it for a checkpoint"));
+	(void)prepared_move();
+}
+
 TEST(two_that_go_by_the_driver_do_not_get_the_same_room)
 {
 	struct fake *second = &w.fakes[1], *other = &w.fakes[2];
