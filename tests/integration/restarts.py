@@ -183,7 +183,7 @@ def ctrl_z_stops_a_job_that_waits():
 
 def a_kill_ends_a_job_that_waits():
     with Run(world, (*ALWAYS, "--verbose"), "sh", "-c", "exit 3") as it:
-        assert any("1.60 s" in line for line in iter(it.process.stderr.readline, "")), "never 1.60 s"
+        assert any("1.60 s" in line for line in iter(it.process.stderr.readline, "")), "never"
         os.kill(it.pid, signal.SIGTERM)
         assert it.process.wait() == -signal.SIGTERM
 

@@ -46,8 +46,7 @@ struct td_migration {
 	uint32_t to; /* the slot on the new GPU, valid once the move is prepared */
 	/* These belong to parking.c. undoes: another helper undoes what the first may have done. */
 	bool by_driver, undoes;
-	uint64_t
-		unmovable; /* why it goes by the driver, which may be over when the driver refuses */
+	uint64_t unmovable;    /* why it goes by the driver; may be over when that refuses */
 	uint64_t began_ns;     /* when the helper began */
 	struct td_bound bound; /* for a RESTART that exchanges the job */
 };
