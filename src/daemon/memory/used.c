@@ -131,7 +131,8 @@ static enum td_asked asked_by(const struct td_process *process, const struct td_
 int td_used_ask(struct td_node *node, struct td_client *client, const struct td_msg_ask *msg,
 	uint64_t now_ns)
 {
-	if (client->needs)
+	/* A program that could not move asks again: the earlier question is over. */
+	if (client->needs && msg->ticket == client->need_ticket)
 		return -EPROTO;
 	client->needs = true;
 	/*

@@ -149,6 +149,8 @@ struct td_backend {
  * driver allocate.
  */
 #define TD_BACKEND_NO_RECORD (-2)
+/* A result of alloc: the program is about to move, and the allocation is to be tried after that. */
+#define TD_BACKEND_MOVES (-3)
 
 extern const struct td_backend td_backend_plain, td_backend_swap, td_backend_managed;
 

@@ -106,9 +106,12 @@ CUresult td_hook_cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 {
 	CUresult r;
 
-	td_rehome_begin();
-	r = alloc(address, bytes);
-	td_rehome_end();
+	do {
+		/* Waits while the program moves. */
+		td_rehome_begin();
+		r = alloc(address, bytes);
+		td_rehome_end();
+	} while (r == TD_BACKEND_MOVES);
 	return r;
 }
 

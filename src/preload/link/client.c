@@ -25,8 +25,9 @@
  */
 #define SILENT_MAX_NS (60 * TD_NS_PER_S)
 
-/* An answer besides the daemon's verdicts: the daemon has gone. */
+/* Answers besides the daemon's verdicts: the daemon has gone; the program is about to move. */
 #define ALONE UINT32_MAX
+#define MOVES (UINT32_MAX - 1)
 
 #define LEDGER                                                                                     \
 	{                                                                                          \
@@ -324,6 +325,7 @@ static int granted(uint32_t verdict)
 	case TD_ANSWER_OK: return TD_NEED_DEVICE;
 	case TD_ANSWER_LATER: return TD_NEED_LATER;
 	case TD_ANSWER_HOST: return TD_NEED_HOST;
+	case MOVES: return TD_NEED_MOVES;
 	default: return TD_NEED_REFUSED;
 	}
 }
@@ -567,6 +569,22 @@ void td_client_refuse(unsigned slot)
 
 	if (atomic_compare_exchange_strong(&ledger->need, &state, NEED_SENT) || state == NEED_SENT)
 		answered(ledger, TD_ANSWER_NO);
+}
+
+void td_client_let_move(void)
+{
+	for (unsigned i = 0; i < TD_SLOT_MAX; i++) {
+		struct ledger *ledger = &td_ledgers[i];
+		uint32_t state = atomic_load(&ledger->need);
+
+		if ((state != NEED_ASKED && state != NEED_SENT) ||
+			ledger->need_mobility != TD_MOVABLE ||
+			!atomic_compare_exchange_strong(&ledger->need, &state, NEED_SENT))
+			continue;
+		/* The report tells the daemon that the bytes are not wanted there now. */
+		td_client_memory_changed(i);
+		answered(ledger, MOVES);
+	}
 }
 
 uint64_t td_client_asked(unsigned slot)

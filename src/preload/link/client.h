@@ -23,6 +23,11 @@ enum td_need {
 	/* Off the device until the next fill, because the gate is closed. */
 	TD_NEED_LATER,
 	TD_NEED_HOST, /* on the host, where the device can use it in place */
+	/*
+	 * The program is about to move to another GPU, so the caller lets the move happen and asks
+	 * again where it is then. For TD_MOVABLE only. Nothing was promised.
+	 */
+	TD_NEED_MOVES,
 };
 
 enum td_mobility {

@@ -38,6 +38,11 @@ bool td_client_is_allocating(void);
 
 /* The slot has no context any more, so the daemon cannot be asked: waiting threads are refused. */
 void td_client_refuse(unsigned slot);
+/*
+ * The program is about to move: threads that wait for memory that can move ask again after it
+ * (TD_NEED_MOVES).
+ */
+void td_client_let_move(void);
 /* Returns the bytes of the ASK that waits for its answer; 0: none. */
 uint64_t td_client_asked(unsigned slot);
 /* Passes the verdict on an ASK to its thread. The limit of the same message is set already. */

@@ -25,7 +25,10 @@
 #include "preload/rehome/rehome.h"
 #include "preload/swap/swap.h"
 
-/* Calls that make or end objects get this long to finish. They wait only for the driver. */
+/*
+ * Calls that make or end objects get this long to finish. They wait only for the driver: an
+ * allocation that waits for the daemon ends, and is tried again after the move.
+ */
 #define CLOSE_NS (500 * TD_NS_PER_MS)
 
 /* The last preparation. Used by the agent and by the thread that prepares. */
@@ -364,7 +367,7 @@ static bool go(uint64_t limit_bytes, struct td_moved_to *ret)
 			.sm_share_ppm = share_at(next.home, next.device, next.share_ppm)};
 		return true;
 	}
-	if (td_rehome_close(CLOSE_NS)) {
+	if (td_rehome_close(CLOSE_NS, td_client_let_move)) {
 		why = reasons_for(
 			next.share_ppm != 0, reasons_of(next.context, &context, &info), &info);
 		if (!why && context.slot != next.from)

@@ -63,9 +63,9 @@ void td_rehome_end(void);
 
 /*
  * Agent: makes td_rehome_begin wait from now on. Returns false if a call that had begun before did
- * not end in time.
+ * not end in time. hurry() is called while such calls are waited for, as often as it takes.
  */
-bool td_rehome_close(uint64_t timeout_ns);
+bool td_rehome_close(uint64_t timeout_ns, void (*hurry)(void));
 void td_rehome_open(void);
 
 /* -- the switch -- */

@@ -158,7 +158,7 @@ void td_rehome_end(void)
 	atomic_fetch_sub(&inside, 1);
 }
 
-bool td_rehome_close(uint64_t timeout_ns)
+bool td_rehome_close(uint64_t timeout_ns, void (*hurry)(void))
 {
 	uint64_t until_ns = td_time_now_ns() + timeout_ns;
 
@@ -170,6 +170,7 @@ bool td_rehome_close(uint64_t timeout_ns)
 			td_rehome_open();
 			return false;
 		}
+		hurry();
 		td_time_sleep_until_ns(now_ns + 50 * TD_NS_PER_US);
 	}
 	return true;

@@ -329,6 +329,10 @@ static int alloc_range(
 	}
 	base = range->base;
 	while ((need = td_client_need(slot, range->bytes, TD_MOVABLE)) != TD_NEED_REFUSED) {
+		if (need == TD_NEED_MOVES) {
+			r = TD_BACKEND_MOVES;
+			break;
+		}
 		r = place_if_reserved(range, need, &patience);
 		if (!r) {
 			*ret_address = base;

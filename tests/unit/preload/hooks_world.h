@@ -39,7 +39,7 @@ static void hooks_begin(const struct td_backend *backend)
 	td_agent_backend()->forked();
 }
 
-static uint64_t demanded(void)
+__attribute__((unused)) static uint64_t demanded(void)
 {
 	struct td_memory_stats stats;
 

@@ -1,6 +1,8 @@
 /* Moves to another GPU (execute/moves.h): what they leave behind when they come to nothing. */
 #include "unit/daemon/action_world.h"
 
+#include <errno.h>
+
 #include "daemon/node/gpus.h"
 #include "proto/unmovable.h"
 
@@ -330,4 +332,19 @@ TEST(a_mover_that_is_stopped_gives_back_what_it_has_not_claimed)
 		later(100 * S / 1000);
 	CHECK_EQ(MOVER->process->stop.is, TD_STOP_SIGNAL);
 	CHECK_EQ(MOVER->slot[2].ceiling.device_bytes, 0);
+}
+
+/* Its allocation waited for an answer, and made way for the move. */
+TEST(a_mover_that_stays_asks_again)
+{
+	struct td_msg ask = {
+		.type = TD_MSG_TYPE_ask, .ask = {.slot = 0, .ticket = 1, .bytes = 60 * MIB}};
+
+	begin_moves(20 * MIB, MIB);
+	(void)migrate();
+	prepares();
+	CHECK_EQ(say(&w, MOVER, &ask), 0);
+	ask.ask.ticket = 2;
+	CHECK_EQ(say(&w, MOVER, &ask), 0);
+	CHECK_EQ(say(&w, MOVER, &ask), -EPROTO);
 }
