@@ -383,7 +383,12 @@ struct td_policy {
 	uint32_t uses;       /* the same: abilities that it makes use of where they are there */
 	bool by_class;       /* more protected classes go first */
 	bool exchanges;      /* it restarts jobs on other GPUs, by predicted speeds */
-	size_t state_bytes;  /* the caller provides this much, zeroed, aligned to 16 */
+	/*
+	 * Between two events its steps depend only on activity, held_ns and the time. Then most of
+	 * the daemon's step is left out (td_node_step_on()).
+	 */
+	bool by_activity;
+	size_t state_bytes; /* the caller provides this much, zeroed, aligned to 16 */
 	void (*step)(void *state, const struct td_policy_options *options,
 		const struct td_view *view, uint64_t now_ns, struct td_plan *plan);
 	/*

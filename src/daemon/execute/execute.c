@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/bounds.h"
 #include "daemon/execute/actions.h"
 #include "daemon/execute/had.h"
 #include "daemon/execute/ready.h"
@@ -379,23 +380,29 @@ static void step_gate(struct td_node *node, struct td_process *process, uint64_t
 	}
 }
 
+/* Tells a process whose gate is open how to pace its work. */
+static void pace(struct td_node *node, struct td_process *process)
+{
+	const struct td_grant *grant = &first_client(process)->grant;
+	struct td_pacing pacing;
+
+	if (process->phase != TD_PHASE_OPEN || grant->gate == TD_GATE_CLOSED)
+		return;
+	pacing = td_node_pacing(node, process, grant);
+	write_word(node, process, open_flags(grant, &pacing), &pacing);
+}
+
 /* Opens the gate if the process is ready. Returns whether it was opened now. */
 static bool finish_gate(struct td_node *node, struct td_process *process, uint64_t now_ns)
 {
-	const struct td_grant *grant;
-	struct td_pacing pacing;
 	bool opens;
 
 	if (td_list_empty(&process->clients) || process->failed)
 		return false;
-	grant = &first_client(process)->grant;
 	opens = process->phase == TD_PHASE_FILLING && td_ready_group(node, process->job->group);
 	if (opens)
 		open_gate(node, process, now_ns);
-	if (process->phase != TD_PHASE_OPEN || grant->gate == TD_GATE_CLOSED)
-		return opens;
-	pacing = td_node_pacing(node, process, grant);
-	write_word(node, process, open_flags(grant, &pacing), &pacing);
+	pace(node, process);
 	return opens;
 }
 
@@ -522,7 +529,8 @@ static uint64_t execute(struct td_node *node, uint64_t now_ns)
 	return opened || refused ? now_ns : wakeup;
 }
 
-uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
+/* Has the policy decide by the view. Its plan has its grants and actions in the node. */
+static struct td_plan decide(struct td_node *node, const struct td_view *view, uint64_t now_ns)
 {
 	const struct td_policy_options options = {
 		.muxflow = &node->options.muxflow,
@@ -540,10 +548,37 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 		.actions = node->actions,
 		.action_max = TD_ACTION_MAX,
 		.next_wakeup_ns = TD_NEVER};
-	struct td_view view;
-	uint64_t wakeup, shortages, exchanges, needs, host, alone, imports, kept_out, stopped,
-		tenants, acts, services;
 
+	memset(node->verdicts, 0, sizeof(node->verdicts));
+	node->policy->step(node->policy_state, &options, view, now_ns, &plan);
+	node->stepped_ns = now_ns;
+	return plan;
+}
+
+/* Carries the plan out. Returns when to look again even if nothing happens. */
+static uint64_t carry_out(struct td_node *node, const struct td_plan *plan, uint64_t now_ns)
+{
+	uint64_t wakeup, needs, acts;
+
+	memcpy(node->planned, node->grants, node->shown_count * sizeof(*node->grants));
+	td_actions_plan(node, plan, now_ns);
+	wakeup = execute(node, now_ns);
+	td_quota_check(node);
+	td_had_check(node);
+	needs = td_need_deadline_ns(node, now_ns);
+	wakeup = needs < wakeup ? needs : wakeup;
+	acts = td_actions_wakeup(node, now_ns);
+	return acts < wakeup ? acts : wakeup;
+}
+
+uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
+{
+	struct td_plan plan;
+	struct td_view view;
+	uint64_t wakeup, shortages, exchanges, host, alone, imports, kept_out, stopped, tenants,
+		services;
+
+	node->rests_until_ns = 0;
 	if (now_ns < node->settle_ns)
 		return node->settle_ns;
 	if (td_show_is_moving(node))
@@ -571,16 +606,63 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 	td_abilities_step(node, now_ns);
 	td_actions_step(node, now_ns);
 	td_show_view(node, &view, now_ns);
-	memset(node->verdicts, 0, sizeof(node->verdicts));
-	node->policy->step(node->policy_state, &options, &view, now_ns, &plan);
-	td_actions_plan(node, &plan, now_ns);
-	exchanges = execute(node, now_ns);
-	td_quota_check(node);
-	td_had_check(node);
+	plan = decide(node, &view, now_ns);
+	exchanges = carry_out(node, &plan, now_ns);
 	wakeup = exchanges < wakeup ? exchanges : wakeup;
-	needs = td_need_deadline_ns(node, now_ns);
-	wakeup = needs < wakeup ? needs : wakeup;
-	acts = td_actions_wakeup(node, now_ns);
-	wakeup = acts < wakeup ? acts : wakeup;
+	if (td_list_empty(&node->acts) && !td_show_is_moving(node))
+		node->rests_until_ns = wakeup;
 	return plan.next_wakeup_ns < wakeup ? plan.next_wakeup_ns : wakeup;
+}
+
+/* Returns whether the two differ at most in what pace() tells the program. */
+static bool has_same_gate(const struct td_grant *a, const struct td_grant *b)
+{
+	struct td_grant paced = *a;
+
+	paced.duty_ppm = b->duty_ppm;
+	paced.sm_share_ppm = b->sm_share_ppm;
+	return !memcmp(&paced, b, sizeof(paced));
+}
+
+/* Takes over the new duties and shares, if the plan has changed nothing else. */
+static bool pace_all(struct td_node *node, const struct td_plan *plan)
+{
+	if (plan->action_count)
+		return false;
+	for (uint32_t i = 0; i < node->shown_count; i++)
+		if (!has_same_gate(&node->planned[i], &node->grants[i]))
+			return false;
+	for (uint32_t i = 0; i < node->shown_count; i++) {
+		const struct td_grant *grant = &node->grants[i];
+		struct td_client *client = node->shown[i];
+
+		if (grant->duty_ppm == node->planned[i].duty_ppm &&
+			grant->sm_share_ppm == node->planned[i].sm_share_ppm)
+			continue;
+		node->planned[i] = *grant;
+		client->grant.duty_ppm = grant->duty_ppm;
+		client->grant.sm_share_ppm = client->sm_share_wanted_ppm = grant->sm_share_ppm;
+		if (!client->process->failed && client == first_client(client->process))
+			pace(node, client->process);
+	}
+	return true;
+}
+
+bool td_node_step_on(struct td_node *node, uint64_t now_ns, uint64_t *ret_wakeup)
+{
+	struct td_plan plan;
+	struct td_view view;
+	uint64_t wakeup = node->rests_until_ns, other;
+
+	if (!node->policy->by_activity || now_ns >= node->rests_until_ns ||
+		!td_show_again(node, &view, now_ns))
+		return false;
+	plan = decide(node, &view, now_ns);
+	if (!pace_all(node, &plan)) {
+		other = carry_out(node, &plan, now_ns);
+		wakeup = td_min_u64(wakeup, other);
+		node->rests_until_ns = 0; /* the next step is a whole one */
+	}
+	*ret_wakeup = td_min_u64(plan.next_wakeup_ns, wakeup);
+	return true;
 }

@@ -81,16 +81,24 @@ static void show_service(const struct td_service *service, struct td_client_view
 	view->batch_max = service->batch_max;
 }
 
-/* Shows the policy the activity of clients and GPUs. Done only for policies that ask for it. */
-static void show_activity(struct td_node *node)
+static void show_activity_of_client(struct td_node *node, uint32_t row)
 {
-	for (uint32_t i = 0; i < node->shown_count; i++) {
-		const struct td_client *client = node->shown[i];
+	const struct td_client *client = node->shown[row];
 
-		node->views[i].sm_activity_ppm =
-			td_metering_shown_ppm(node, client, client->activity.active_ppm);
-		node->views[i].sm_need_ppm = client->activity.known ? client->activity.need_ppm : 0;
-	}
+	node->views[row].sm_activity_ppm =
+		td_metering_shown_ppm(node, client, client->activity.active_ppm);
+	node->views[row].sm_need_ppm = client->activity.known ? client->activity.need_ppm : 0;
+}
+
+static void show_rates(struct td_client_view *view, const struct td_activity *activity)
+{
+	view->busy_ppm = activity->used_ppm;
+	view->core_ppm = activity->known && !activity->core_ppm ? 1 : activity->core_ppm;
+}
+
+/* Done only for policies that ask for it. */
+static void show_activity_of_gpus(struct td_node *node)
+{
 	for (uint32_t i = 0; i < node->gpu_count && td_metering_is_wanted(node); i++) {
 		const struct td_nvml_gpu *listed = td_gpus_find(node, node->gpus[i].uuid);
 		struct td_gpu_view *view = &node->gpu_views[i];
@@ -103,6 +111,14 @@ static void show_activity(struct td_node *node)
 			view->known |= TD_HAS(SM_ACTIVITY);
 		}
 	}
+}
+
+/* Shows the policy the activity of clients and GPUs. */
+static void show_activity(struct td_node *node)
+{
+	for (uint32_t i = 0; i < node->shown_count; i++)
+		show_activity_of_client(node, i);
+	show_activity_of_gpus(node);
 }
 
 uint32_t td_sm_share_ppm(const struct td_node *node, const struct td_client *client)
@@ -224,11 +240,9 @@ void td_show_view(struct td_node *node, struct td_view *view, uint64_t now_ns)
 			.gpu_time_ns =
 				process->meter ? 1 + atomic_load(&process->meter->gpu_ns) : 0,
 			.sm_share_ppm = td_sm_share_ppm(node, client),
-			.busy_ppm = client->activity.used_ppm,
-			.core_ppm = client->activity.known && !client->activity.core_ppm
-					    ? 1
-					    : client->activity.core_ppm,
 		};
+		show_rates(&node->views[n], &client->activity);
+		node->read_due_ns[n] = td_activity_due_ns(&client->activity);
 		show_moves(node, process, &node->views[n]);
 		node->views[n].reshares = td_reshare_is_possible(node, client);
 		show_service(process->service, &node->views[n]);
@@ -242,4 +256,65 @@ void td_show_view(struct td_node *node, struct td_view *view, uint64_t now_ns)
 	td_pairing_show(node);
 	*view = (struct td_view){
 		node->gpu_views, node->views, node->gpu_count, n, node->options.has};
+}
+
+/* Reads the meter of the client in that row. Returns false if it is known only now. */
+static bool read_again(struct td_node *node, uint32_t row, uint64_t now_ns)
+{
+	struct td_client *client = node->shown[row];
+	uint64_t *metered_ppm = &node->gpus[client->gpu].metered_ppm;
+	bool was_known = client->activity.known;
+
+	*metered_ppm -= client->activity.used_ppm;
+	td_metering_read(node, client, now_ns);
+	td_metering_add(node, client);
+	node->read_due_ns[row] = td_activity_due_ns(&client->activity);
+	show_rates(&node->views[row], &client->activity);
+	show_activity_of_client(node, row);
+	return client->activity.known == was_known;
+}
+
+/*
+ * Shows the activity after some meters were read. Returns false if figures of a GPU have become
+ * known or unknown.
+ */
+static bool show_activity_again(struct td_node *node, bool all)
+{
+	uint32_t known[TD_GPU_MAX];
+	bool same = true;
+
+	for (uint32_t i = 0; i < node->gpu_count; i++) {
+		known[i] = node->gpu_views[i].known;
+		node->gpu_views[i].known &= ~TD_HAS(SM_ACTIVITY);
+	}
+	if (all)
+		show_activity(node);
+	else
+		show_activity_of_gpus(node);
+	for (uint32_t i = 0; i < node->gpu_count; i++)
+		same &= known[i] == node->gpu_views[i].known;
+	return same;
+}
+
+bool td_show_again(struct td_node *node, struct td_view *view, uint64_t now_ns)
+{
+	bool runs = false, turns = false, same = true;
+
+	for (uint32_t i = 0; i < node->shown_count; i++) {
+		struct td_client_view *client = &node->views[i];
+
+		if (client->phase == TD_PHASE_OPEN)
+			client->held_ns += now_ns - node->stepped_ns;
+		if (now_ns < node->read_due_ns[i])
+			continue;
+		same &= read_again(node, i, now_ns);
+		runs |= client->phase != TD_PHASE_CLOSED;
+		turns |= node->gpu_views[client->gpu].mps != TD_MPS_ON;
+	}
+	/* Where programs take turns, the rates of each depend on those of all. */
+	if (runs || turns)
+		same &= show_activity_again(node, turns);
+	*view = (struct td_view){node->gpu_views, node->views, node->gpu_count, node->shown_count,
+		node->options.has};
+	return same;
 }

@@ -11,6 +11,11 @@ bool td_show_is_moving(const struct td_node *node);
 
 /* Fills the view. Its rows lie in the node and are valid until the next call. */
 void td_show_view(struct td_node *node, struct td_view *view, uint64_t now_ns);
+/*
+ * Brings the view of the last step up to date, if nothing but the activity and the time has
+ * changed. Returns false if more has: then td_show_view() must fill it.
+ */
+bool td_show_again(struct td_node *node, struct td_view *view, uint64_t now_ns);
 
 /*
  * Returns the share of the SMs that the client was started with. 0: it has no share, or MPS does

@@ -23,6 +23,7 @@
 #include <sys/types.h>
 
 #include "base/list.h"
+#include "daemon/model/had.h"
 #include "daemon/record/identity.h"
 #include "daemon/model/services/service.h"
 #include "daemon/model/sharing/account.h"
@@ -489,23 +490,6 @@ static inline bool td_client_reshares(const struct td_client *client)
 	       !p->failed;
 }
 
-/*
- * Things that most nodes do not have. A step leaves out the passes over all jobs or programs that
- * only such a thing would need, because with many programs each pass costs. Debug builds check at
- * the end of each step that nothing was left out wrongly (execute/had.c).
- */
-struct td_had {
-	/* These are set for good once a program has used the thing. */
-	bool imports;  /* some client has opened memory of others */
-	bool services; /* some process has said that it is a service */
-	/* These are as of the last step. */
-	bool acts;       /* there were actions, so jobs may be marked as leaving (actions.c) */
-	bool exchanges;  /* some job drained to move memory (soft.c) */
-	bool kept_out;   /* others' immovable memory kept some job out (soft.c) */
-	bool moments;    /* some program was held for another one, or favoured (alone.c) */
-	bool host_limit; /* host.limit was set, so processes may have bounds (host.c) */
-};
-
 struct td_node {
 	struct td_options options;
 	struct td_node_io io;
@@ -544,6 +528,14 @@ struct td_node {
 	struct td_grant grants[TD_CLIENT_MAX];
 	struct td_client *shown[TD_CLIENT_MAX]; /* the client of each row of views and grants */
 	uint32_t shown_count;
+	/*
+	 * For td_node_step_on(), of the last step: when it was, when parts other than the policy
+	 * want the next one (0: at once), the grants as planned, and when each row's meter is to be
+	 * read.
+	 */
+	uint64_t stepped_ns, rests_until_ns;
+	struct td_grant planned[TD_CLIENT_MAX];
+	uint64_t read_due_ns[TD_CLIENT_MAX];
 };
 
 /* Returns 0 or -ENOMEM. Copies io. */
@@ -635,6 +627,13 @@ int td_process_leaving(struct td_process *process, const struct td_msg_leaving *
 
 /* Lets the policy decide and carries the plan out. Returns when to step again, or TD_NEVER. */
 uint64_t td_node_step(struct td_node *node, uint64_t now_ns);
+/*
+ * For a caller who knows that since the last step only time has passed: no message and no figure of
+ * NVML came, and nobody called another function of the node. Lets only the policy look again, where
+ * that is enough (td_policy.by_activity), and leaves out the programs for which nothing changes.
+ * Returns false if td_node_step() must be called; otherwise *ret_wakeup is what it would return.
+ */
+bool td_node_step_on(struct td_node *node, uint64_t now_ns, uint64_t *ret_wakeup);
 
 /*
  * Gives programs with duties that share a GPU the whole GPU in turn, for moments

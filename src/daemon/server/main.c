@@ -255,7 +255,8 @@ static int watch_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 	/* If whoever started the daemon ignores it, the ends of the daemon's children are lost. */
 	signal(SIGCHLD, SIG_DFL);
-	signals = (struct td_source){signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), signal_ready};
+	signals = (struct td_source){
+		signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), signal_ready, false};
 	return signals.fd < 0 ? -errno : td_loop_add(&loop, &signals);
 }
 

@@ -446,6 +446,7 @@ const struct td_policy td_policy_muxflow = {
 	.needs = TD_HAS(UTILISATION) | TD_HAS(SM_ACTIVITY) | TD_HAS(HEALTH) | TD_HAS(DUTY) |
 		 TD_HAS(SM_SHARE) | TD_HAS(EVICTION),
 	.exchanges = true,
+	.by_activity = true,
 	.state_bytes = sizeof(struct muxflow),
 	.step = muxflow_step,
 	.forget_gpu = forget_gpu,

@@ -65,6 +65,11 @@ bool td_activity_is_due(const struct td_activity *activity, uint64_t now_ns)
 	return !activity->read_ns || rise(now_ns, activity->read_ns) >= TD_ACTIVITY_WINDOW_NS;
 }
 
+uint64_t td_activity_due_ns(const struct td_activity *activity)
+{
+	return activity->read_ns ? activity->read_ns + TD_ACTIVITY_WINDOW_NS : UINT64_MAX;
+}
+
 bool td_activity_read(struct td_activity *activity, const struct td_activity_counters *counters,
 	uint32_t share_ppm, uint64_t now_ns)
 {

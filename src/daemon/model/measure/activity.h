@@ -46,6 +46,8 @@ struct td_activity {
 
 /* Returns whether the next td_activity_read() uses its counters. */
 bool td_activity_is_due(const struct td_activity *activity, uint64_t now_ns);
+/* Returns when that is so; UINT64_MAX: the client is not measured. */
+uint64_t td_activity_due_ns(const struct td_activity *activity);
 
 /*
  * Reads the counters. Does nothing until a window is over. Returns whether the rates are new.

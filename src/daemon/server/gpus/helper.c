@@ -30,7 +30,7 @@ void td_helpers_init(struct td_helpers *helpers, struct td_loop *loop, struct td
 	helpers->loop = loop;
 	helpers->node = node;
 	for (size_t i = 0; i < TD_HELPERS_MAX; i++)
-		helpers->all[i].source = (struct td_source){-1, ended};
+		helpers->all[i].source = (struct td_source){-1, ended, false};
 }
 
 static void forget(struct td_helpers *helpers, struct td_helper *helper)

@@ -108,7 +108,7 @@ static void add(struct td_mps_table *table, const struct td_nvml_gpu *listed)
 		free(gpu);
 		return;
 	}
-	gpu->source = (struct td_source){td_mpsd_fd(&gpu->mps), wake};
+	gpu->source = (struct td_source){td_mpsd_fd(&gpu->mps), wake, false};
 	if (td_loop_add(table->loop, &gpu->source)) {
 		td_mpsd_deinit(&gpu->mps);
 		free(gpu);

@@ -19,7 +19,7 @@ void td_watch_init(struct td_watch *watch, struct td_loop *loop, uint64_t period
 	watch->period_ns = period_ns;
 	if (td_sampler_new(NULL, period_ns, &watch->sampler))
 		return;
-	watch->source = (struct td_source){td_sampler_fd(watch->sampler), sample_ready};
+	watch->source = (struct td_source){td_sampler_fd(watch->sampler), sample_ready, true};
 	if (td_loop_add(loop, &watch->source)) {
 		td_sampler_free(watch->sampler);
 		watch->sampler = NULL;

@@ -44,7 +44,7 @@ int td_loop_init(struct td_loop *loop, uint64_t (*turn)(void *arg, uint64_t now_
 		td_loop_deinit(loop);
 		return r;
 	}
-	loop->timer = (struct td_source){loop->timer_fd, timer_ready};
+	loop->timer = (struct td_source){loop->timer_fd, timer_ready, true};
 	return td_loop_add(loop, &loop->timer);
 }
 
@@ -105,8 +105,10 @@ int td_loop_run(struct td_loop *loop)
 		for (int i = 0; i < batch_count; i++) {
 			struct td_source *source = batch[i].data.ptr;
 
-			if (source)
-				source->ready(source, batch[i].events);
+			if (!source)
+				continue;
+			loop->stirred |= !source->quiet;
+			source->ready(source, batch[i].events);
 		}
 		batch_count = 0;
 	}

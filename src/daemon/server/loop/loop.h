@@ -10,11 +10,13 @@
 struct td_source {
 	int fd;
 	void (*ready)(struct td_source *source, uint32_t events);
+	bool quiet; /* its owner itself tells whether something has happened */
 };
 
 struct td_loop {
 	int epoll_fd, timer_fd;
 	bool stop;
+	bool stirred; /* some source that is not quiet was ready since the last turn */
 	/*
 	 * Called once after each batch of events and at the deadline. Returns the next deadline or
 	 * TD_NEVER.

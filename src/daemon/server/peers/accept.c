@@ -141,7 +141,7 @@ static bool take_one(struct td_server *server)
 	if (!peer->user || !has_room_for(server, peer->user))
 		goto err_free;
 	peer->silent_since_ns = now_ns;
-	peer->source = (struct td_source){fd, td_peer_ready};
+	peer->source = (struct td_source){fd, td_peer_ready, true};
 	peer->end.fd = -1;
 	peer->server = server;
 	td_peer_init_unread(peer);

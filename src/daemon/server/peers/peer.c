@@ -234,7 +234,8 @@ static void watch_process(struct td_peer *peer)
 {
 	if (!td_accept_can_watch())
 		return;
-	peer->end = (struct td_source){td_procfs_pidfd(peer->source.fd, peer->pid), process_ended};
+	peer->end = (struct td_source){
+		td_procfs_pidfd(peer->source.fd, peer->pid), process_ended, false};
 	if (peer->end.fd >= 0 && td_loop_add(peer->server->loop, &peer->end) < 0) {
 		close(peer->end.fd);
 		peer->end.fd = -1;
@@ -321,6 +322,8 @@ void td_peer_ready(struct td_source *source, uint32_t events)
 {
 	struct td_peer *peer = (struct td_peer *)source;
 
+	/* A connection that can only be read may have no more than a PING. */
+	peer->server->heard |= (events & ~(uint32_t)EPOLLIN) != 0;
 	if (events & EPOLLOUT)
 		td_peer_flush(peer);
 	/* The peer is gone, so its unsent packets will never be read. */
@@ -336,6 +339,7 @@ void td_peer_ready(struct td_source *source, uint32_t events)
  */
 static bool serve_one(struct td_peer *peer, uint64_t now_ns)
 {
+	struct td_server *server = peer->server;
 	struct td_msg msg;
 	int r;
 
@@ -354,6 +358,7 @@ static bool serve_one(struct td_peer *peer, uint64_t now_ns)
 	r = td_socket_recv_bare(peer->source.fd, &msg);
 	if (r == -EAGAIN)
 		return false;
+	server->heard |= r < 0 || msg.type != TD_MSG_TYPE_ping;
 	if (r < 0 && r != -ECONNRESET)
 		complain(peer, "malformed", r, now_ns);
 	if (r < 0)
@@ -457,44 +462,51 @@ static uint64_t hear(struct td_server *server, uint64_t now_ns)
 	return UINT64_MAX;
 }
 
-/* Takes over figures that the sampler has read between two samples, because they change quickly. */
-static void take_glance(struct td_server *server, uint64_t now_ns)
+/*
+ * Takes over a new sample, or figures that the sampler has read between two samples, because they
+ * change quickly.
+ */
+static void take_sample(struct td_server *server, uint64_t now_ns)
 {
 	const struct td_sample *sample = &server->watch.sample;
 
-	if (sample->glance_ns == server->glanced_ns)
+	td_gpus_seen(&server->node, sample->gpus, sample->gpu_count, now_ns);
+	if (sample->time_ns == server->seen_ns)
 		return;
-	server->glanced_ns = sample->glance_ns;
-	if (sample->glance_ns > sample->time_ns)
-		td_gpus_seen(&server->node, sample->gpus, sample->gpu_count, now_ns);
+	server->asked = false;
+	td_overhead_seen(&server->node, sample->gpus, sample->uses, sample->use_count);
 }
 
-uint64_t td_server_turn(void *arg, uint64_t now_ns)
+/* Returns whether the sampler has read anything since the last turn. */
+static bool has_sample(const struct td_server *server)
 {
-	struct td_server *server = arg;
-	uint64_t wakeup, look_ns, sweep_ns, deaf_ns, mps_ns, pressure_ns;
+	return server->watch.sample.time_ns != server->seen_ns ||
+	       server->watch.sample.glance_ns != server->glanced_ns;
+}
+
+/*
+ * Lets the node step; if nothing has changed, only as far as is needed then. Returns whether more
+ * than bounds may have changed. Messages are held until the step is over: a message wakes the
+ * program's agent thread, which must not run before the thread whose gate opens.
+ */
+static bool step(struct td_server *server, bool changed, uint64_t now_ns, uint64_t *ret_wakeup)
+{
+	bool whole;
+
+	server->holds = true;
+	whole = changed || !td_node_step_on(&server->node, now_ns, ret_wakeup);
+	if (whole)
+		*ret_wakeup = td_node_step(&server->node, now_ns);
+	td_peer_send_held(server);
+	return whole || !server->node.rests_until_ns;
+}
+
+/* Runs the parts other than the node, in a turn of which they may need something. */
+static uint64_t turn_others(struct td_server *server, uint64_t now_ns)
+{
+	uint64_t wakeup = UINT64_MAX, look_ns, sweep_ns, deaf_ns, mps_ns, pressure_ns;
 	struct td_list *it;
 
-	serve_peers(server);
-	now_ns = td_time_now_ns();
-	drop_broken(server, now_ns);
-	if (server->watch.sample.time_ns != server->seen_ns) {
-		server->seen_ns = server->watch.sample.time_ns;
-		server->asked = false;
-		td_gpus_seen(&server->node, server->watch.sample.gpus,
-			server->watch.sample.gpu_count, now_ns);
-		td_overhead_seen(&server->node, server->watch.sample.gpus,
-			server->watch.sample.uses, server->watch.sample.use_count);
-	}
-	take_glance(server, now_ns);
-	td_helpers_turn(&server->helpers, now_ns);
-	/*
-	 * Messages are held until the step is over. A message wakes the program's agent thread,
-	 * which must not run before the thread whose gate opens.
-	 */
-	server->holds = true;
-	wakeup = td_node_step(&server->node, now_ns);
-	td_peer_send_held(server);
 	td_watch_set_glance(&server->watch,
 		server->node.policy->needs & BY_FIGURES || server->mps.count ? GLANCE_NS : 0);
 	td_watch_set_log(&server->watch, server->node.options.log);
@@ -531,6 +543,33 @@ uint64_t td_server_turn(void *arg, uint64_t now_ns)
 	return wakeup;
 }
 
+uint64_t td_server_turn(void *arg, uint64_t now_ns)
+{
+	struct td_server *server = arg;
+	uint64_t wakeup;
+	bool news, changed, sampled = has_sample(server);
+
+	server->stuck = false;
+	serve_peers(server);
+	now_ns = td_time_now_ns();
+	news = server->heard || server->loop->stirred || now_ns >= server->due_ns;
+	changed = news || sampled || server->again;
+	server->heard = server->loop->stirred = false;
+	/* The parts other than the node may then do something for which the node must step. */
+	server->again = news;
+	if (changed)
+		drop_broken(server, now_ns);
+	if (sampled)
+		take_sample(server, now_ns);
+	server->seen_ns = server->watch.sample.time_ns;
+	server->glanced_ns = server->watch.sample.glance_ns;
+	if (changed)
+		td_helpers_turn(&server->helpers, now_ns);
+	if (step(server, changed, now_ns, &wakeup) || server->stuck)
+		server->due_ns = turn_others(server, now_ns);
+	return server->due_ns < wakeup ? server->due_ns : wakeup;
+}
+
 int td_server_init(
 	struct td_server *server, struct td_loop *loop, int listen_fd, const char *socket)
 {
@@ -553,7 +592,7 @@ int td_server_init(
 	memset(server, 0, sizeof(*server));
 	server->loop = loop;
 	server->started_ns = td_time_now_ns();
-	server->listener = (struct td_source){listen_fd, td_accept_ready};
+	server->listener = (struct td_source){listen_fd, td_accept_ready, false};
 	server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	td_list_init(&server->peers);
 	td_list_init(&server->held);

@@ -68,6 +68,7 @@ static void hold(struct td_peer *peer, const struct td_msg *msg)
 	if (!before)
 		peer->stuck_since_ns = td_time_now_ns();
 	account(peer, before);
+	peer->server->stuck = true;
 	if (td_list_empty(&peer->held))
 		td_list_append(&peer->server->held, &peer->held);
 }
@@ -103,6 +104,7 @@ void td_peer_send(struct td_peer *peer, const struct td_msg *msg)
 	}
 	if (td_outbox_send(&peer->out, peer->source.fd, msg) < 0)
 		peer->broken = true;
+	peer->server->stuck |= peer->broken || !td_outbox_is_empty(&peer->out);
 	if (before == peer->out.bytes)
 		return;
 	if (!before)
