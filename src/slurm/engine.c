@@ -193,6 +193,8 @@ static bool read_request(const struct slurm *s, const slurm_job_info_t *job,
 	ret->automatic = !strcmp(class, "guaranteed");
 	snprintf(ret->id, sizeof(ret->id), "%u", job->job_id);
 	snprintf(ret->kind, sizeof(ret->kind), "share%u", ret->share_ppm / 10000);
+	if (job->name)
+		snprintf(ret->program, sizeof(ret->program), "%s", job->name);
 	if (job->account)
 		snprintf(ret->tenant, sizeof(ret->tenant), "%s", job->account);
 	strcpy(limit, spec.value[TD_JOB_KEY_mem]);

@@ -28,6 +28,7 @@
 #include "cluster/state/memory.h"
 #include "slurm/engine.h"
 #ifdef TD_HAVE_ETCD
+#include "cluster/sched/profiles.h"
 #include "cluster/sched/records.h"
 #include "cluster/state/etcd/etcd_options.h"
 #endif
@@ -114,33 +115,55 @@ static int open_state(const struct options *o, struct td_memory_store **ret_stor
 	return *ret ? 0 : td_err_set(err, -ENOMEM, "no memory");
 }
 
-/* --- the records of the nodes' agents --- */
+/* --- the records and profiles of the nodes' agents --- */
 
 #ifdef TD_HAVE_ETCD
 static struct td_records records;
+static struct td_shared_profiles profiles;
+
+static void look(void *arg, struct td_brain *brain, uint64_t now_ns)
+{
+	(void)arg;
+	td_records_look(&records, brain, now_ns);
+	td_shared_profiles_look(&profiles, brain, now_ns);
+}
+
+static const char *why_no_profiles(const struct options *o)
+{
+	return o->etcd.options.endpoints ? "" : "they come by --etcd from tandem-agent --profiles";
+}
 
 static int follow_records(const struct options *o, struct td_state *state,
 	struct td_scheduler_options *options, struct td_err *err)
 {
 	if (!o->etcd.options.endpoints)
 		return 0;
-	if (td_records_init(&records, state))
+	if (td_records_init(&records, state) || td_shared_profiles_init(&profiles, state))
 		return td_err_set(err, -ENOMEM, "no memory");
-	options->look = td_records_look;
-	options->arg = &records;
+	options->look = look;
 	return 0;
 }
 
 static uint64_t turn_records(uint64_t now_ns)
 {
-	return records.record ? td_records_turn(&records, now_ns) : UINT64_MAX;
+	if (!records.record)
+		return UINT64_MAX;
+	return td_min_u64(
+		td_records_turn(&records, now_ns), td_shared_profiles_turn(&profiles, now_ns));
 }
 
 static void end_records(void)
 {
 	td_records_deinit(&records);
+	td_shared_profiles_deinit(&profiles);
 }
 #else
+static const char *why_no_profiles(const struct options *o)
+{
+	(void)o;
+	return "they come from etcd, which this build has not (it needs libcurl and jansson)";
+}
+
 static int follow_records(const struct options *o, struct td_state *state,
 	struct td_scheduler_options *options, struct td_err *err)
 {
@@ -183,13 +206,19 @@ static void serve(struct td_scheduler *scheduler, struct td_state *state, int si
 
 static int run(const struct options *o, struct td_err *err)
 {
-	struct td_engine *engine = td_slurm_engine_new(o->gpu_bytes);
+	struct td_engine *engine;
 	struct td_memory_store *store = NULL;
 	struct td_scheduler *scheduler = NULL;
 	struct td_state *state = NULL;
 	struct td_scheduler_options options = o->sched.scheduler;
-	int signals = td_end_signals(), r = engine ? 0 : td_err_set(err, -ENOMEM, "no memory");
+	int signals, r = td_sched_settings_check(&o->sched, why_no_profiles(o), err);
 
+	if (r)
+		return r;
+	engine = td_slurm_engine_new(o->gpu_bytes);
+	signals = td_end_signals();
+	if (!engine)
+		r = td_err_set(err, -ENOMEM, "no memory");
 	options.brain.shape.gpu_bytes = o->gpu_bytes;
 	options.status = o->status;
 	if (!strcmp(o->status, DEFAULT_STATUS))

@@ -46,6 +46,9 @@ int td_agent_init(
 	if (!r)
 		r = td_assign_init(
 			&agent->assign, state, options->prefix, options->folder, options->node);
+	if (!r)
+		r = td_publish_init(
+			&agent->publish, state, options->prefix, options->node, options->profiles);
 	return r;
 }
 
@@ -54,6 +57,7 @@ void td_agent_deinit(struct td_agent *agent)
 	td_presence_end(&agent->presence);
 	td_rounds_deinit(&agent->rounds);
 	td_assign_deinit(&agent->assign);
+	td_publish_deinit(&agent->publish);
 }
 
 /* Brings agent->now up to date. */
@@ -138,10 +142,10 @@ static bool is_due(const struct td_agent *agent, uint64_t now_ns, uint64_t *ret_
 
 uint64_t td_agent_turn(struct td_agent *agent, uint64_t now_ns)
 {
-	uint64_t rounds_ns, when_ns, assign_ns = UINT64_MAX;
+	uint64_t rounds_ns, when_ns, assign_ns = UINT64_MAX, publish_ns;
 	uint64_t state_ns = td_state_turn(agent->state, now_ns);
 	bool is_new = td_rounds_turn(&agent->rounds, now_ns, &rounds_ns);
-	int r, assigned;
+	int r, assigned, published;
 
 	if (!agent->begun_ns)
 		agent->begun_ns = now_ns;
@@ -153,12 +157,13 @@ uint64_t td_agent_turn(struct td_agent *agent, uint64_t now_ns)
 		(void)is_due(agent, now_ns, &when_ns);
 	}
 	assigned = td_assign_turn(&agent->assign, now_ns, &assign_ns);
-	r = r ? r : assigned;
+	published = td_publish_turn(&agent->publish, now_ns, &publish_ns);
+	r = r ? r : assigned ? assigned : published;
 	if (is_new)
 		upgrade_all(agent);
 	agent->trouble = r;
 	when_ns = td_min_u64(when_ns, td_min_u64(state_ns, rounds_ns));
 	if (agent->presence.lease)
 		when_ns = td_min_u64(when_ns, agent->presence.keep_ns);
-	return td_min_u64(when_ns, assign_ns);
+	return td_min_u64(when_ns, td_min_u64(assign_ns, publish_ns));
 }

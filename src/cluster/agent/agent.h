@@ -13,14 +13,16 @@
 
 #include "cluster/agent/assign.h"
 #include "cluster/agent/loads.h"
+#include "cluster/agent/publish.h"
 #include "cluster/agent/rounds.h"
 #include "cluster/state/presence.h"
 
 struct td_agent_options {
-	const char *node;   /* the name of the node */
-	const char *socket; /* the daemon's */
-	const char *prefix; /* of all keys, such as "/tandem/v1/" */
-	const char *folder; /* for assignments; NULL: none */
+	const char *node;     /* the name of the node */
+	const char *socket;   /* the daemon's */
+	const char *prefix;   /* of all keys, such as "/tandem/v1/" */
+	const char *folder;   /* for assignments; NULL: none */
+	const char *profiles; /* a folder; NULL: none are published */
 	uint32_t lease_s;
 	uint64_t refresh_ns;
 };
@@ -32,6 +34,7 @@ struct td_agent {
 	struct td_loads loads;
 	struct td_presence presence;
 	struct td_assign assign;
+	struct td_publish publish;
 	struct td_record now, written;
 	uint64_t begun_ns;   /* of the first turn */
 	uint64_t written_ns; /* of the last write; 0: none */

@@ -83,6 +83,7 @@ static int take_option(void *arg, int letter, const char *text, struct td_err *e
 		return td_socket_check("--socket", text, 0, err);
 	case 'P': options->agent.prefix = text; return take_prefix(text, err);
 	case 'a': options->agent.folder = text; return 0;
+	case 'f': options->agent.profiles = text; return 0;
 	case 'l':
 		r = take_time(text, 2, 3600, &lease_ns, err);
 		if (!r)
@@ -132,6 +133,18 @@ static int timeout_ms(uint64_t wakeup_ns, uint64_t now_ns)
 	return (int)((left_ns + TD_NS_PER_MS - 1) / TD_NS_PER_MS);
 }
 
+/* Says once which profile is of no use. */
+static void log_profiles(const struct td_agent *agent)
+{
+	static char said[sizeof(agent->publish.trouble)];
+
+	if (!strcmp(said, agent->publish.trouble))
+		return;
+	strcpy(said, agent->publish.trouble);
+	if (*said)
+		td_log(TD_LOG_WARN, "node=%s %s", agent->options.node, said);
+}
+
 /* Says once what is wrong, and once that it is over. */
 static void log_trouble(const struct td_agent *agent, int *said)
 {
@@ -162,6 +175,7 @@ static int serve(struct td_agent *agent)
 			{agent->rounds.fd, POLLIN, 0}};
 
 		log_trouble(agent, &said);
+		log_profiles(agent);
 		r = poll(fds, 3, timeout_ms(wakeup_ns, td_time_now_ns()));
 		if (fds[0].revents || (r < 0 && errno != EINTR))
 			break;

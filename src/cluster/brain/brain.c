@@ -37,7 +37,8 @@ static int allocate(struct td_brain *b)
 	if (!b->state || !b->node || !b->job || !b->unsaid || !b->is_up || !b->verdict ||
 		!b->barred || td_name_table_init(&b->nodes, shape->nodes_max, 1) ||
 		td_name_table_init(&b->jobs, shape->jobs_max, 0) ||
-		td_name_table_init(&b->kinds, shape->kinds_max, 0))
+		td_name_table_init(&b->kinds, shape->kinds_max, 0) ||
+		td_name_table_init(&b->gpu_kinds, TD_BRAIN_STRANGE_GPU, 0))
 		return -ENOMEM;
 	memset(b->state, 0, bytes);
 	return 0;
@@ -79,6 +80,7 @@ void td_brain_free(struct td_brain *b)
 	td_name_table_deinit(&b->nodes);
 	td_name_table_deinit(&b->jobs);
 	td_name_table_deinit(&b->kinds);
+	td_name_table_deinit(&b->gpu_kinds);
 	free(b->state);
 	free(b->node);
 	free(b->job);
@@ -172,16 +174,18 @@ static uint32_t tenant_of(const struct td_brain *b, const char *name)
  */
 static uint32_t kind_of(struct td_brain *b, const struct td_brain_request *request)
 {
-	uint32_t kind = td_name_table_find(&b->kinds, request->kind);
+	const char *name = b->policy->by_program ? request->program : request->kind;
+	uint32_t kind = td_name_table_find(&b->kinds, name);
 
 	if (kind != TD_NO_NAME)
 		return kind;
 	if (b->kinds.count + 1 < b->kinds.max)
-		kind = td_name_table_add(&b->kinds, request->kind);
+		kind = td_name_table_add(&b->kinds, name);
 	if (kind == TD_NO_NAME)
 		return b->kinds.max - 1;
 	b->policy->demand(
 		b->state, kind, request->share_ppm ? (double)request->share_ppm / 1e6 : 1);
+	td_brain_know_kind(b, kind);
 	return kind;
 }
 

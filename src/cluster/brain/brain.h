@@ -63,7 +63,8 @@ extern const struct td_brain_params td_brain_default;
 /* A job, as its user asks for it. */
 struct td_brain_request {
 	char id[TD_NAME_MAX], tenant[TD_NAME_MAX];
-	char kind[TD_NAME_MAX]; /* jobs of a kind behave alike; "": nothing is known of it */
+	char kind[TD_NAME_MAX];    /* jobs of a kind behave alike; "": nothing is known of it */
+	char program[TD_NAME_MAX]; /* the name in its profile; "": it has none */
 	uint32_t gpus,
 		share_ppm; /* share_ppm: of each GPU, as the user declares it; 0: all of it */
 	bool guaranteed, automatic, same_node;
@@ -191,6 +192,19 @@ void td_brain_refused(struct td_brain *brain, const struct td_brain_order *order
 /* The speed of a job beside another one; see td_tandem_cluster_observe(). */
 void td_brain_speed(
 	struct td_brain *brain, const char *id, const char *beside, bool held, double speed);
+
+/*
+ * Profiles: what is known of a program on a kind of GPU. look() fills *ret, which is zeroed. What
+ * it points to lives until the next td_brain_know().
+ */
+struct td_brain_knowledge {
+	void (*look)(void *arg, const char *gpu, const char *program, struct td_guest_known *ret);
+	void *arg;
+};
+/* The profiles are these from now on; NULL: there are none. */
+void td_brain_know(struct td_brain *brain, const struct td_brain_knowledge *knowledge);
+/* The GPU of this index on a node is of a kind with this name. */
+void td_brain_gpu_is(struct td_brain *brain, const char *node, uint32_t gpu, const char *name);
 
 /* --- orders --- */
 

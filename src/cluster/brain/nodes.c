@@ -104,6 +104,7 @@ int td_brain_node_seen(struct td_brain *b, const struct td_brain_node *seen, uin
 		b->node[at] = (struct td_brain_slot){.closed = true};
 		memset(b->verdict + (size_t)at * b->params.shape.node_gpus_max, TD_BAR_NOTHING,
 			b->params.shape.node_gpus_max);
+		td_brain_gpus_are_strange(b, at);
 	}
 	node = &b->node[at];
 	node->seen_ns = now_ns;

@@ -17,7 +17,8 @@ struct td_brain {
 	struct td_brain_params params;
 	const struct td_brain_policy *policy;
 	void *state; /* the policy's */
-	struct td_name_table nodes, jobs, kinds;
+	struct td_name_table nodes, jobs, kinds, gpu_kinds;
+	struct td_brain_knowledge knowledge;
 	struct td_brain_slot *node;
 	struct td_brain_job *job;
 	uint32_t *unsaid, unsaid_count;
@@ -35,5 +36,11 @@ struct td_brain {
 
 /* Sends a placed or running job back: the policy and the job's state say so at once. */
 void td_brain_lose(struct td_brain *brain, uint32_t job, enum td_brain_why why, uint64_t now_ns);
+/* The kind of GPUs of which nothing is known: they have no name, or there are too many names. */
+#define TD_BRAIN_STRANGE_GPU (TD_GUEST_GPU_KINDS - 1)
+/* The node is new under its number. */
+void td_brain_gpus_are_strange(struct td_brain *b, uint32_t node);
+/* Tells the policy what is known of a new kind of jobs. */
+void td_brain_know_kind(struct td_brain *b, uint32_t kind);
 /* Drops nodes that are silent, and closes GPUs that are to be closed and are free now. */
 void td_brain_look_at_nodes(struct td_brain *brain, uint64_t now_ns);

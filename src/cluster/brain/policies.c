@@ -6,17 +6,14 @@
 
 #include "policy/cluster/tandem_cluster.h"
 
-#define NODES_MAX 8192u
-
 static size_t aligned(size_t bytes)
 {
 	return (bytes + 63) & ~(size_t)63;
 }
 
-/* Writes the number of GPUs of each node, which is the same for all. */
-static int shape_nodes(const struct td_brain_shape *shape, uint32_t *ret_node_gpus)
+int td_brain_shape_nodes(const struct td_brain_shape *shape, uint32_t *ret_node_gpus)
 {
-	if (!shape->nodes_max || shape->nodes_max > NODES_MAX || !shape->node_gpus_max ||
+	if (!shape->nodes_max || shape->nodes_max > TD_BRAIN_NODES_MAX || !shape->node_gpus_max ||
 		shape->node_gpus_max > TD_NODE_GPUS_MAX)
 		return -EINVAL;
 	for (uint32_t n = 0; n < shape->nodes_max; n++)
@@ -54,14 +51,14 @@ static void tandem_pools(void *memory, uint32_t node, uint32_t pools)
 
 static int tandem_init(void *memory, const struct td_brain_shape *s)
 {
-	uint32_t gpus = s->nodes_max * s->node_gpus_max, node_gpus[NODES_MAX];
+	uint32_t gpus = s->nodes_max * s->node_gpus_max, node_gpus[TD_BRAIN_NODES_MAX];
 	struct td_tandem_cluster_params params = td_tandem_cluster_default;
 	struct td_tandem_cluster *cluster = memory;
 	int r;
 
 	if (s->restart_ns)
 		params = td_tandem_cluster_params_of(s->restart_ns);
-	r = shape_nodes(s, node_gpus);
+	r = td_brain_shape_nodes(s, node_gpus);
 	if (!r)
 		r = td_tandem_cluster_init(cluster, (char *)memory + TANDEM_BYTES,
 			tandem_bytes(s) - TANDEM_BYTES, &params, node_gpus, s->nodes_max,
@@ -221,8 +218,8 @@ static void antman_pools(void *memory, uint32_t node, uint32_t pools)
 
 static int antman_init(void *memory, const struct td_brain_shape *s)
 {
-	uint32_t gpus = s->nodes_max * s->node_gpus_max, node_gpus[NODES_MAX];
-	int r = shape_nodes(s, node_gpus);
+	uint32_t gpus = s->nodes_max * s->node_gpus_max, node_gpus[TD_BRAIN_NODES_MAX];
+	int r = td_brain_shape_nodes(s, node_gpus);
 
 	if (!r)
 		r = td_antman_init(memory, (char *)memory + ANTMAN_BYTES,
@@ -368,9 +365,12 @@ const struct td_brain_policy td_brain_antman = {
 	.attained_ns = antman_attained_ns,
 };
 
+/* --- the table --- */
+
 const struct td_brain_policy *td_brain_policy_find(const char *name)
 {
-	static const struct td_brain_policy *const all[] = {&td_brain_tandem, &td_brain_antman};
+	static const struct td_brain_policy *const all[] = {&td_brain_tandem, &td_brain_antman,
+		&td_brain_dcuda, &td_brain_muxflow, &td_brain_mudi};
 
 	for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++)
 		if (!strcmp(all[k]->name, name))

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "policy/cluster/antman_cluster.h"
+#include "policy/cluster/guest_cluster.h"
 
 /* The largest cluster that a brain can have, and what does not change while it runs. */
 struct td_brain_shape {
@@ -19,6 +20,8 @@ struct td_brain_shape {
 	uint32_t quotas[TD_TENANTS_MAX]; /* in GPUs */
 	uint64_t gpu_bytes;              /* the memory of a GPU; 0: memory is not counted */
 	uint64_t restart_ns;             /* what a stop or a move costs a job; 0: the usual time */
+	uint64_t match_ns;               /* muxflow: between two matchings; 0: 15 minutes */
+	uint64_t seed;                   /* muxflow: of places by chance; 0: the usual one */
 };
 
 /* A job, as a policy is told of it. */
@@ -48,6 +51,8 @@ struct td_brain_action {
 
 struct td_brain_policy {
 	const char *name;
+	/* Jobs of the same program are of a kind, and it has know(), which decides by profiles. */
+	bool by_program;
 	size_t (*bytes)(const struct td_brain_shape *shape);
 	/* memory is zeroed, aligned to 64 bytes, and has bytes() bytes. */
 	int (*init)(void *memory, const struct td_brain_shape *shape);
@@ -71,9 +76,19 @@ struct td_brain_policy {
 	uint32_t (*quota_left)(const void *memory, uint32_t tenant);
 	/* Returns the GPU time that the job has had until it was started last. */
 	uint64_t (*attained_ns)(const void *memory, uint32_t job);
+	/* These may be NULL. See guest_cluster.h. */
+	void (*gpu_kind)(void *memory, uint32_t gpu, uint32_t gpu_kind);
+	void (*know)(
+		void *memory, uint32_t gpu_kind, uint32_t kind, const struct td_guest_known *known);
+	enum td_guest_wait (*waits)(const void *memory, uint32_t job);
 };
 
-extern const struct td_brain_policy td_brain_tandem, td_brain_antman;
+extern const struct td_brain_policy td_brain_tandem, td_brain_antman, td_brain_dcuda,
+	td_brain_muxflow, td_brain_mudi;
+
+/* Writes the number of GPUs of each node of the shape. Returns 0 or -EINVAL. */
+#define TD_BRAIN_NODES_MAX 8192u
+int td_brain_shape_nodes(const struct td_brain_shape *shape, uint32_t *ret_node_gpus);
 
 /* Returns the policy of this name, or NULL. */
 const struct td_brain_policy *td_brain_policy_find(const char *name);

@@ -45,6 +45,12 @@ enum td_brain_why td_brain_why(const struct td_brain *b, uint32_t at)
 		return TD_WHY_NODE_TOO_SMALL;
 	if (request->guaranteed && request->gpus > b->policy->quota_left(b->state, job->tenant))
 		return TD_WHY_QUOTA;
+	switch (b->policy->waits && job->known ? b->policy->waits(b->state, at)
+					       : TD_GUEST_WAITS_FOR_PLACE) {
+	case TD_GUEST_WAITS_FOR_PROFILE: return TD_WHY_PROFILE;
+	case TD_GUEST_WAITS_FOR_MATCHING: return TD_WHY_MATCHING;
+	case TD_GUEST_WAITS_FOR_PLACE: break;
+	}
 	return request->gpus > 1 ? TD_WHY_GANG : TD_WHY_PLACE;
 }
 

@@ -29,6 +29,8 @@ static void tell(struct td_records *r, const struct td_state_item *item)
 		return; /* a record that is not understood changes nothing */
 	for (uint32_t k = 0; k < r->record->gpus; k++)
 		verdict[k] = verdict_of(&r->record->gpu[k]);
+	for (uint32_t k = 0; k < r->record->gpus; k++)
+		td_brain_gpu_is(r->brain, item->key + strlen(PREFIX), k, r->record->gpu[k].name);
 	td_brain_node_judged(
 		r->brain, item->key + strlen(PREFIX), r->record->answers, verdict, r->record->gpus);
 }

@@ -81,11 +81,16 @@ int td_sched_settings_take(
 	switch (letter) {
 	case 'P':
 		brain->policy = td_brain_policy_find(text);
-		return brain->policy ? 0 : td_err_expected(err, -EINVAL, text, "tandem or antman");
+		return brain->policy ? 0
+				     : td_err_expected(err, -EINVAL, text,
+					       "tandem, antman, dcuda, muxflow or mudi");
 	case 'Q': return take_quota(text, brain, err);
 	case 'r':
 		return take_time(text, TD_NS_PER_S, 3600 * TD_NS_PER_S, "1s to 1h",
 			&brain->shape.restart_ns, err);
+	case 'M':
+		return take_time(text, TD_NS_PER_S, 86400 * TD_NS_PER_S, "1s to 24h",
+			&brain->shape.match_ns, err);
 	case 'i':
 		return take_time(text, 10 * TD_NS_PER_MS, 60 * TD_NS_PER_S, "10ms to 60s",
 			&settings->scheduler.period_ns, err);
@@ -106,4 +111,16 @@ int td_sched_settings_take(
 	case 'q': settings->scheduler.log = NULL; return 0;
 	default: return 1;
 	}
+}
+
+int td_sched_settings_check(
+	const struct td_sched_settings *settings, const char *why, struct td_err *err)
+{
+	const struct td_brain_policy *policy = settings->scheduler.brain.policy;
+
+	if (!policy->by_program || !*why)
+		return 0;
+	return td_err_set(err, -ENOTSUP,
+		"--policy %s goes by profiles of programs, and there are none: %s", policy->name,
+		why);
 }

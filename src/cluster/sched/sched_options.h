@@ -15,3 +15,9 @@ void td_sched_settings_init(struct td_sched_settings *settings);
 /* Takes an option by its letter. Returns 0; 1: it is none of these; or -errno with err. */
 int td_sched_settings_take(
 	struct td_sched_settings *settings, int letter, const char *text, struct td_err *err);
+/*
+ * Refuses a policy that needs profiles of programs where there are none: why is "" or the end of a
+ * sentence about it. Returns 0, or -ENOTSUP with err.
+ */
+int td_sched_settings_check(
+	const struct td_sched_settings *settings, const char *why, struct td_err *err);

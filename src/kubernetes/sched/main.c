@@ -130,8 +130,12 @@ static int run(const struct options *o, struct td_err *err)
 {
 	struct td_kube_found found = {0};
 	struct parts parts = {0};
-	int r = td_kube_account_find(&o->account, &found, err), signals = td_end_signals();
+	int r = td_sched_settings_check(&o->sched, "a pod has no profile", err), signals;
 
+	if (r)
+		return r;
+	signals = td_end_signals();
+	r = td_kube_account_find(&o->account, &found, err);
 	if (!r)
 		r = make_parts(o, &found, &parts, err);
 	if (!r)

@@ -18,23 +18,26 @@ void td_muxflow_inputs(const struct td_muxflow_profile *online,
 	inputs[7] = sm_ppm / PPM;
 }
 
+float td_muxflow_weight(const struct td_predictor *predictor, const struct td_dynamic_sm *sm,
+	const struct td_muxflow_profile *online, const struct td_muxflow_profile *offline)
+{
+	uint32_t sm_ppm =
+		td_dynamic_sm_ppm(sm, (uint32_t)(fmin(fmax(online->sm_activity, 0), 1) * PPM));
+	double inputs[TD_MUXFLOW_INPUTS];
+
+	td_muxflow_inputs(online, offline, sm_ppm, inputs);
+	return (float)td_predict(predictor, inputs);
+}
+
 void td_muxflow_weigh(const struct td_muxflow_cluster *cluster, float *weights)
 {
-	for (uint32_t u = 0; u < cluster->online_count; u++) {
-		const struct td_muxflow_profile *online = &cluster->online[u];
-		uint32_t sm_ppm = td_dynamic_sm_ppm(
-			cluster->sm, (uint32_t)(fmin(fmax(online->sm_activity, 0), 1) * PPM));
-
-		for (uint32_t v = 0; v < cluster->offline_count; v++) {
-			double inputs[TD_MUXFLOW_INPUTS];
-
-			td_muxflow_inputs(online, &cluster->offline[v], sm_ppm, inputs);
+	for (uint32_t u = 0; u < cluster->online_count; u++)
+		for (uint32_t v = 0; v < cluster->offline_count; v++)
 			weights[(size_t)u * cluster->offline_count + v] =
 				cluster->accepts && !cluster->accepts[u]
 					? 0
-					: (float)td_predict(cluster->predictor, inputs);
-		}
-	}
+					: td_muxflow_weight(cluster->predictor, cluster->sm,
+						  &cluster->online[u], &cluster->offline[v]);
 }
 
 int td_muxflow_schedule(const struct td_muxflow_cluster *cluster, float *weights, void *memory,

@@ -196,20 +196,27 @@ uint32_t td_balance_compact(const struct td_balance_params *params, struct td_ba
 	return moves;
 }
 
-uint32_t td_balance_start(const struct td_balance_params *params, const struct td_balance_app *apps,
-	uint32_t count, uint32_t gpus, double memory)
+uint32_t td_balance_choose(const struct td_balance_params *params, const double *core,
+	const double *memory, uint32_t gpus, double newcomer)
 {
 	uint32_t best = gpus, best_any = 0;
-	struct loads loads;
 
-	add_up(&loads, apps, count);
 	for (uint32_t g = 0; g < gpus; g++) {
-		if (loads.core[g] < loads.core[best_any])
+		if (core[g] < core[best_any])
 			best_any = g;
-		if (loads.memory[g] + memory > params->memory)
+		if (memory[g] + newcomer > params->memory)
 			continue;
-		if (best == gpus || loads.core[g] < loads.core[best])
+		if (best == gpus || core[g] < core[best])
 			best = g;
 	}
 	return best < gpus && params->memory_aware ? best : best_any;
+}
+
+uint32_t td_balance_start(const struct td_balance_params *params, const struct td_balance_app *apps,
+	uint32_t count, uint32_t gpus, double memory)
+{
+	struct loads loads;
+
+	add_up(&loads, apps, count);
+	return td_balance_choose(params, loads.core, loads.memory, gpus, memory);
 }

@@ -79,8 +79,12 @@ uint32_t td_balance_compact(const struct td_balance_params *params, struct td_ba
 	uint32_t count, uint32_t gpus, struct td_balance_move *ret_moves);
 
 /*
- * Returns the index of the GPU for a new application. `memory` is what it needs of one GPU's
- * memory, from 0 to 1. gpus > 0.
+ * Returns the index of the GPU for a new application, by what all applications of each GPU demand.
+ * `newcomer` is what it needs of one GPU's memory, from 0 to 1. There may be any number of GPUs,
+ * but one at least.
  */
+uint32_t td_balance_choose(const struct td_balance_params *params, const double *core,
+	const double *memory, uint32_t gpus, double newcomer);
+/* The same for a list of applications. gpus is at most TD_BALANCE_GPUS_MAX. */
 uint32_t td_balance_start(const struct td_balance_params *params, const struct td_balance_app *apps,
 	uint32_t count, uint32_t gpus, double memory);

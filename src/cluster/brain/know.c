@@ -1,0 +1,61 @@
+/* What the brain knows of programs by their profiles, told to its policy; see brain.h. */
+#include <string.h>
+
+#include "cluster/brain/parts.h"
+
+static void tell(struct td_brain *b, uint32_t gpu_kind, uint32_t kind)
+{
+	struct td_guest_known known = {.speeds = NULL};
+
+	if (b->knowledge.look)
+		b->knowledge.look(
+			b->knowledge.arg, b->gpu_kinds.name[gpu_kind], b->kinds.name[kind], &known);
+	b->policy->know(b->state, gpu_kind, kind, &known);
+}
+
+void td_brain_know_kind(struct td_brain *b, uint32_t kind)
+{
+	for (uint32_t g = 0; b->policy->know && g < b->gpu_kinds.max; g++)
+		if (*b->gpu_kinds.name[g])
+			tell(b, g, kind);
+}
+
+static void know_gpu_kind(struct td_brain *b, uint32_t gpu_kind)
+{
+	for (uint32_t k = 0; k < b->kinds.max; k++)
+		if (*b->kinds.name[k])
+			tell(b, gpu_kind, k);
+}
+
+void td_brain_know(struct td_brain *b, const struct td_brain_knowledge *knowledge)
+{
+	b->knowledge = knowledge ? *knowledge : (struct td_brain_knowledge){.look = NULL};
+	for (uint32_t g = 0; b->policy->know && g < b->gpu_kinds.max; g++)
+		if (*b->gpu_kinds.name[g])
+			know_gpu_kind(b, g);
+}
+
+void td_brain_gpus_are_strange(struct td_brain *b, uint32_t node)
+{
+	uint32_t most = b->params.shape.node_gpus_max;
+
+	for (uint32_t k = 0; b->policy->gpu_kind && k < most; k++)
+		b->policy->gpu_kind(b->state, node * most + k, TD_BRAIN_STRANGE_GPU);
+}
+
+void td_brain_gpu_is(struct td_brain *b, const char *node, uint32_t gpu, const char *name)
+{
+	uint32_t at = td_name_table_find(&b->nodes, node), kind;
+
+	if (!b->policy->gpu_kind || at == TD_NO_NAME || gpu >= b->params.shape.node_gpus_max)
+		return;
+	kind = td_name_table_find(&b->gpu_kinds, name);
+	if (kind == TD_NO_NAME) {
+		kind = td_name_table_add(&b->gpu_kinds, name);
+		if (kind == TD_NO_NAME)
+			kind = TD_BRAIN_STRANGE_GPU;
+		else
+			know_gpu_kind(b, kind);
+	}
+	b->policy->gpu_kind(b->state, at * b->params.shape.node_gpus_max + gpu, kind);
+}

@@ -1,0 +1,25 @@
+/*
+ * The profiles that the nodes' agents have put into the state (profile/NODE/FILE), told to the brain
+ * of the leader. A program's figures are those of the first node, by name, that has them for the
+ * kind of GPU; the predictor of a kind of GPU is of one node alone.
+ */
+#pragma once
+
+#include "cluster/brain/brain.h"
+#include "cluster/state/mirror.h"
+
+struct td_profile_set;
+
+struct td_shared_profiles {
+	struct td_mirror mirror;
+	struct td_brain *brain; /* the last one that was told; another one knows nothing yet */
+	bool has_changed;
+	struct td_profile_set *set;
+};
+
+/* The state must live longer. Returns 0, -EINVAL or -ENOMEM. */
+int td_shared_profiles_init(struct td_shared_profiles *profiles, struct td_state *state);
+void td_shared_profiles_deinit(struct td_shared_profiles *profiles);
+/* As those of records.h. */
+uint64_t td_shared_profiles_turn(struct td_shared_profiles *profiles, uint64_t now_ns);
+void td_shared_profiles_look(void *profiles, struct td_brain *brain, uint64_t now_ns);

@@ -1,0 +1,391 @@
+/* The rules of guest_cluster.h: on which GPUs guests begin. */
+#include <math.h>
+#include <string.h>
+
+#include "policy/cluster/baselines.h"
+#include "policy/cluster/guest_cluster.h"
+
+#define NONE UINT32_MAX
+
+/* --- GPUs --- */
+
+static uint64_t bytes_on(const struct td_guest_cluster *c, uint32_t gpu)
+{
+	const struct td_inventory *v = &c->gpus;
+	uint64_t bytes = v->holder[gpu] < c->jobs_max ? c->jobs[v->holder[gpu]].is.bytes : 0;
+
+	for (uint32_t k = 0; k < v->guest_count[gpu]; k++)
+		bytes += c->jobs[v->guest[(size_t)gpu * TD_GUESTS + k]].is.bytes;
+	return bytes;
+}
+
+static bool is_held(const struct td_guest_cluster *c, uint32_t gpu)
+{
+	return c->gpus.holder[gpu] != TD_NO_JOB;
+}
+
+/* Tells whether the GPU takes one more guest. */
+static bool is_open(const struct td_guest_cluster *c, uint32_t gpu)
+{
+	uint32_t most = c->params.rule == TD_GUEST_DCUDA ? TD_GUESTS : 1;
+
+	return c->gpus.holder[gpu] != TD_CLUSTER_ABSENT && c->gpus.barred[gpu] == TD_BAR_NOTHING &&
+	       c->gpus.guest_count[gpu] < most;
+}
+
+static bool may_use(const struct td_guest_cluster *c, const struct td_guest_job *job, uint32_t gpu)
+{
+	return td_inventory_is_in(&c->gpus, gpu, job->is.pool) &&
+	       (!c->gpu_bytes || bytes_on(c, gpu) + job->is.bytes <= c->gpu_bytes);
+}
+
+/*
+ * Lists the GPUs for one more part of a job, of which `found` have a GPU. All parts of a job of one
+ * node are on a node that has enough. Returns their number, in c->open.
+ */
+static uint32_t list_open(
+	struct td_guest_cluster *c, const struct td_guest_job *job, uint32_t found)
+{
+	const struct td_inventory *v = &c->gpus;
+	uint32_t n = 0, kept = 0;
+
+	memset(c->open_on, 0, v->node_count * sizeof(*c->open_on));
+	for (uint32_t g = 0; g < v->gpu_count; g++) {
+		bool is_taken = false;
+
+		for (uint32_t k = 0; k < found; k++)
+			is_taken |= c->found[k] == g;
+		if (is_taken || !is_open(c, g) || !may_use(c, job, g))
+			continue;
+		c->open[n++] = g;
+		c->open_on[v->node[g]]++;
+	}
+	if (!job->is.same_node)
+		return n;
+	for (uint32_t k = 0; k < n; k++) {
+		uint32_t node = v->node[c->open[k]];
+
+		if (found ? node == v->node[c->found[0]] : c->open_on[node] >= job->is.gpus)
+			c->open[kept++] = c->open[k];
+	}
+	return kept;
+}
+
+/* Returns which of the first n GPUs of c->open a job gets; NONE: none. */
+typedef uint32_t choose_fn(struct td_guest_cluster *c, const struct td_guest_job *job, uint32_t n);
+
+/* Starts a job on GPUs that are chosen one after the other. Returns false if it has to wait. */
+static bool place(struct td_guest_cluster *c, uint32_t id, choose_fn *choose)
+{
+	const struct td_guest_job *job = &c->jobs[id];
+
+	for (uint32_t k = 0; k < job->is.gpus; k++) {
+		uint32_t n = list_open(c, job, k), at = n ? choose(c, job, n) : NONE;
+
+		if (at == NONE)
+			return false;
+		c->found[k] = c->open[at];
+	}
+	td_guest_start(c, id);
+	return true;
+}
+
+/* --- what is known --- */
+
+/* Returns the number of the GPU's pair: its own kind and its holder's. */
+static uint32_t pair_of(const struct td_guest_cluster *c, uint32_t gpu)
+{
+	uint32_t holder = c->gpus.holder[gpu];
+
+	return c->gpu_kind[gpu] * (c->kinds + 1) +
+	       (holder < c->jobs_max ? c->jobs[holder].is.kind : c->kinds);
+}
+
+static const struct td_guest_known *known_of(
+	const struct td_guest_cluster *c, uint32_t gpu_kind, uint32_t kind)
+{
+	return &c->known[(size_t)gpu_kind * c->kinds + kind];
+}
+
+/* Returns what is known of the holder of a pair; NULL: nobody holds it. */
+static const struct td_guest_known *holder_of(const struct td_guest_cluster *c, uint32_t pair)
+{
+	uint32_t kind = pair % (c->kinds + 1);
+
+	return kind == c->kinds ? NULL : known_of(c, pair / (c->kinds + 1), kind);
+}
+
+static bool is_known_on(const struct td_guest_cluster *c, uint32_t gpu_kind, uint32_t kind)
+{
+	const struct td_guest_known *known = known_of(c, gpu_kind, kind);
+
+	return c->params.rule == TD_GUEST_MUXFLOW ? known->speeds && known->is_measured
+						  : known->has_layers;
+}
+
+bool td_guest_is_known(const struct td_guest_cluster *c, uint32_t kind)
+{
+	for (uint32_t g = 0; g < TD_GUEST_GPU_KINDS; g++)
+		if (is_known_on(c, g, kind))
+			return true;
+	return false;
+}
+
+/* --- DCUDA --- */
+
+static double demand_of(const struct td_guest_cluster *c, uint32_t job)
+{
+	return c->demands[c->jobs[job].is.kind];
+}
+
+static double core_of(const struct td_guest_cluster *c, uint32_t gpu)
+{
+	const struct td_inventory *v = &c->gpus;
+	double core = v->holder[gpu] < c->jobs_max ? demand_of(c, v->holder[gpu]) : 0;
+
+	for (uint32_t k = 0; k < v->guest_count[gpu]; k++)
+		core += demand_of(c, v->guest[(size_t)gpu * TD_GUESTS + k]);
+	return core;
+}
+
+static uint32_t choose_least_loaded(
+	struct td_guest_cluster *c, const struct td_guest_job *job, uint32_t n)
+{
+	double whole = (double)c->gpu_bytes;
+
+	for (uint32_t k = 0; k < n; k++) {
+		c->core[k] = core_of(c, c->open[k]);
+		c->memory[k] = c->gpu_bytes ? (double)bytes_on(c, c->open[k]) / whole : 0;
+	}
+	return td_balance_choose(&td_balance_default, c->core, c->memory, n,
+		c->gpu_bytes ? (double)job->is.bytes / whole : 0);
+}
+
+static void start_dcuda(struct td_guest_cluster *c)
+{
+	while (c->guests.first != NONE && place(c, c->guests.first, choose_least_loaded))
+		;
+}
+
+/* --- Mudi --- */
+
+static uint32_t choose_flattest(
+	struct td_guest_cluster *c, const struct td_guest_job *job, uint32_t n)
+{
+	for (uint32_t p = 0; p < TD_GUEST_PAIRS(c->kinds); p++)
+		c->scores[p] = NAN; /* not known: such a GPU is not chosen */
+	for (uint32_t k = 0; k < n; k++) {
+		uint32_t pair = pair_of(c, c->open[k]), gpu_kind = c->gpu_kind[c->open[k]];
+		const struct td_guest_known *holder = holder_of(c, pair);
+		const struct td_guest_known *guest = known_of(c, gpu_kind, job->is.kind);
+
+		c->devices[k] = (struct td_selector_device){
+			.service = pair, .accepts = true, .free_bytes = UINT64_MAX};
+		if (!isnan(c->scores[pair]))
+			continue;
+		if (!holder)
+			c->scores[pair] = 0;
+		else if (holder->has_curves && guest->has_layers)
+			c->scores[pair] = td_mudi_score(&holder->curves, guest->layers);
+	}
+	return td_selector_choose(c->devices, n, c->scores, 0, TD_SELECTOR_TASKS_MAX);
+}
+
+static void start_mudi(struct td_guest_cluster *c)
+{
+	memset(c->failed, 0, c->kinds * sizeof(*c->failed));
+	for (uint32_t id = c->guests.first, next; id != NONE; id = next) {
+		const struct td_guest_request is = c->jobs[id].is;
+		bool is_plain =
+			is.gpus == 1 && is.pool == TD_ANYWHERE && !(c->gpu_bytes && is.bytes);
+
+		next = c->jobs[id].next;
+		if (!c->failed[is.kind] && !place(c, id, choose_flattest))
+			c->failed[is.kind] |= is_plain;
+	}
+}
+
+/* --- MuxFlow --- */
+
+static uint32_t choose_any(struct td_guest_cluster *c, const struct td_guest_job *job, uint32_t n)
+{
+	(void)job;
+	return td_random_gpu(&c->random, n);
+}
+
+/* One of those that nobody holds. */
+static uint32_t choose_unheld(
+	struct td_guest_cluster *c, const struct td_guest_job *job, uint32_t n)
+{
+	uint32_t unheld = 0, chosen;
+
+	(void)job;
+	for (uint32_t k = 0; k < n; k++)
+		unheld += !is_held(c, c->open[k]);
+	chosen = unheld ? td_random_gpu(&c->random, unheld) : NONE;
+	for (uint32_t k = 0; unheld && k < n; k++)
+		if (!is_held(c, c->open[k]) && !chosen--)
+			return k;
+	return NONE;
+}
+
+/* Returns the predicted speed of a kind of guests on the GPUs of a pair; 0: it may not go there. */
+static float weight_of(const struct td_guest_cluster *c, uint32_t pair, uint32_t kind)
+{
+	static const struct td_muxflow_profile nobody = {0};
+	uint32_t gpu_kind = pair / (c->kinds + 1);
+	const struct td_guest_known *holder = holder_of(c, pair);
+
+	if (!is_known_on(c, gpu_kind, kind) || (holder && !holder->is_measured))
+		return 0;
+	return td_muxflow_weight(known_of(c, gpu_kind, kind)->speeds, &td_dynamic_sm_default,
+		holder ? &holder->alone : &nobody, &known_of(c, gpu_kind, kind)->alone);
+}
+
+static uint32_t choose_fastest(
+	struct td_guest_cluster *c, const struct td_guest_job *job, uint32_t n)
+{
+	uint32_t best = NONE;
+	float most = 0;
+
+	for (uint32_t k = 0; k < n; k++) {
+		float weight = weight_of(c, pair_of(c, c->open[k]), job->is.kind);
+
+		if (weight > most) {
+			most = weight;
+			best = k;
+		}
+	}
+	return best;
+}
+
+/* Lists the pairs of the open GPUs. Returns their number. */
+static uint32_t list_rows(struct td_guest_cluster *c)
+{
+	uint32_t rows = 0;
+
+	for (uint32_t g = 0; g < c->gpus.gpu_count; g++) {
+		uint32_t pair = pair_of(c, g), row = 0;
+
+		c->row_of[g] = NONE;
+		if (!is_open(c, g))
+			continue;
+		while (row < rows && c->row_pair[row] != pair)
+			row++;
+		if (row == rows) {
+			c->row_pair[rows] = pair;
+			c->row_counts[rows++] = 0;
+		}
+		c->row_of[g] = row;
+		c->row_counts[row]++;
+	}
+	return rows;
+}
+
+/* Lists the kinds of jobs of one GPU that wait. Returns their number. */
+static uint32_t list_columns(struct td_guest_cluster *c)
+{
+	uint32_t *wanted = c->column_counts, columns = 0;
+
+	memset(wanted, 0, c->kinds * sizeof(*wanted));
+	for (uint32_t id = c->guests.first; id != NONE; id = c->jobs[id].next)
+		wanted[c->jobs[id].is.kind] += c->jobs[id].is.gpus == 1;
+	for (uint32_t k = 0; k < c->kinds; k++) {
+		if (!wanted[k] || !td_guest_is_known(c, k))
+			continue;
+		c->columns[columns] = k;
+		wanted[columns++] = wanted[k] < c->gpus.gpu_count ? wanted[k] : c->gpus.gpu_count;
+	}
+	return columns;
+}
+
+/* Starts the first waiting job of a kind that may use the GPU. */
+static void start_one(struct td_guest_cluster *c, uint32_t kind, uint32_t gpu)
+{
+	for (uint32_t id = c->guests.first; id != NONE; id = c->jobs[id].next) {
+		const struct td_guest_job *job = &c->jobs[id];
+
+		if (job->is.gpus != 1 || job->is.kind != kind || !may_use(c, job, gpu))
+			continue;
+		c->found[0] = gpu;
+		td_guest_start(c, id);
+		return;
+	}
+}
+
+static void match(struct td_guest_cluster *c)
+{
+	uint32_t rows = list_rows(c), columns = list_columns(c), at = 0;
+	const struct td_match_problem problem = {.weights = c->weights,
+		.stride = columns,
+		.rows = rows,
+		.columns = columns,
+		.row_counts = c->row_counts,
+		.column_counts = c->column_counts};
+	struct td_match_result result;
+	struct td_match *solved;
+
+	for (uint32_t r = 0; r < rows; r++)
+		for (uint32_t k = 0; k < columns; k++)
+			c->weights[(size_t)r * columns + k] =
+				weight_of(c, c->row_pair[r], c->columns[k]);
+	if (!rows || !columns ||
+		td_match_solve(&problem, &td_match_default, c->match_memory, c->match_bytes,
+			c->matched, &result, &solved) < 0)
+		return;
+	for (uint32_t r = 0; r < rows; r++) { /* where the copies of a row begin */
+		uint32_t count = c->row_counts[r];
+
+		c->row_counts[r] = at;
+		at += count;
+	}
+	for (uint32_t g = 0; g < c->gpus.gpu_count; g++) {
+		uint32_t column = c->row_of[g] == NONE ? TD_MATCH_NONE
+						       : c->matched[c->row_counts[c->row_of[g]]++];
+
+		if (column != TD_MATCH_NONE)
+			start_one(c, c->columns[column], g);
+	}
+}
+
+static void start_muxflow(struct td_guest_cluster *c)
+{
+	bool waits = false;
+
+	for (uint32_t id = c->guests.first, next; id != NONE && !waits; id = next) {
+		next = c->jobs[id].next;
+		waits = c->jobs[id].is.gpus > 1 && !place(c, id, choose_any);
+	}
+	match(c);
+	for (uint32_t id = c->guests.first, next; id != NONE; id = next) {
+		const struct td_guest_request is = c->jobs[id].is;
+
+		next = c->jobs[id].next;
+		if (is.gpus > 1)
+			continue;
+		if (!td_guest_is_known(c, is.kind))
+			(void)place(c, id, choose_unheld);
+		else if (is.pool != TD_ANYWHERE || (c->gpu_bytes && is.bytes))
+			(void)place(c, id, choose_fastest);
+	}
+}
+
+void td_guest_start_guests(struct td_guest_cluster *c, uint64_t now_ns)
+{
+	switch (c->params.rule) {
+	case TD_GUEST_DCUDA:
+		if (c->changed)
+			start_dcuda(c);
+		return;
+	case TD_GUEST_MUDI:
+		if (c->changed)
+			start_mudi(c);
+		return;
+	case TD_GUEST_MUXFLOW: break;
+	}
+	if (c->has_matched && now_ns - c->matched_ns < c->params.match_ns)
+		return;
+	c->has_matched = true;
+	c->matched_ns = now_ns;
+	start_muxflow(c);
+}
