@@ -24,9 +24,9 @@ def constant(value):
                           value))
 
 
-def profile(gpu, latency_s=0.02, error_s=0.0):
+def profile(gpu, latency_s=0.02, error_s=0.0, steep=1):
     """As src/profile/service.h lays it out: steep to a share of 40 %, flat beyond."""
-    models = [constant(value) for value in (-0.1, -0.001, 0.4, latency_s)]
+    models = [constant(value) for value in (-0.1 * steep, -0.001 * steep, 0.4, latency_s)]
     return (struct.pack("<Q64s3Q", 0x7464007072660001, gpu.encode(), 1, 64, 1)
             + struct.pack("<4d", 0, 0, 0, error_s)
             + struct.pack("<4Q", *map(len, models)) + b"".join(models))

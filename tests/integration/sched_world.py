@@ -43,8 +43,8 @@ class Cluster(Slurm):
         assert not done.returncode, done
         return done.stdout
 
-    def agent(self, node):
-        return self.serve(AGENT, "--name", node, "--etcd", self.etcd.url, "--lease", "3s",
+    def agent(self, node, *more):
+        return self.serve(AGENT, "--name", node, "--etcd", self.etcd.url, "--lease", "3s", *more,
                           log=f"agent.{node}")
 
     def batch(self, *options, script="sleep 1000"):
@@ -69,6 +69,9 @@ class Cluster(Slurm):
 
     def node(self, job):
         return self.shown(job).get("NodeList")
+
+    def tandem(self, *words):
+        return self.call(TANDEM, *words)
 
     def gpus(self):
         done = self.call(SOFTGPU, "run", "--", TANDEM, "gpu", "--json")

@@ -1,4 +1,4 @@
-/* What the brain knows of programs by their profiles, told to its policy; see brain.h. */
+/* Tells the policy what profiles say of programs; see brain.h. */
 #include <string.h>
 
 #include "cluster/brain/parts.h"

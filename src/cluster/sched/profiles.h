@@ -1,7 +1,7 @@
 /*
- * The profiles that the nodes' agents have put into the state (profile/NODE/FILE), told to the brain
- * of the leader. A program's figures are those of the first node, by name, that has them for the
- * kind of GPU; the predictor of a kind of GPU is of one node alone.
+ * Tells the brain of the leader the profiles that the nodes' agents have put into the state under
+ * profile/NODE/FILE. The figures of a program are those of the first node, by name, that has them
+ * for the kind of GPU; the predictor of a kind of GPU is of one node alone.
  */
 #pragma once
 

@@ -51,7 +51,7 @@ enum td_guest_rule {
 /* The pairs of a kind of GPU and the kind of its holder, or nobody. */
 #define TD_GUEST_PAIRS(kinds) (TD_GUEST_GPU_KINDS * ((kinds) + 1))
 
-/* What is known of a kind of jobs on a kind of GPU. What is pointed to must live as long. */
+/* Knowledge of a kind of jobs on a kind of GPU. It must live as long as the cluster has it. */
 struct td_guest_known {
 	const struct td_predictor *speeds; /* MuxFlow's, of this kind of GPU; NULL: not known */
 	bool is_measured;
