@@ -177,7 +177,7 @@ static void bench_selector(void)
 
 	for (int s = 0; s < 6; s++)
 		services[s] = (struct td_mudi_service){&model.predictor, &model.predictor,
-			&model.predictor, &model.predictor, 0, 0, 0};
+			&model.predictor, &model.predictor, 0, 0, 0, NULL, 0};
 	for (int d = 0; d < 1000; d++)
 		devices[d] = (struct td_selector_device){below(6), below(4), true, below(1000)};
 	for (size_t k = 0; k < 2000; k++) {

@@ -267,6 +267,18 @@ int td_store_get_samples(struct td_store *store, const char *target, const char 
 	return 0;
 }
 
+int td_store_trim_samples(
+	struct td_store *store, const char *target, const char *gpu, uint32_t keep)
+{
+	const struct td_sql_value values[] = {
+		TD_SQL_TEXT(target), TD_SQL_TEXT(gpu), TD_SQL_INTEGER(keep)};
+
+	return td_sql_change(store,
+		"DELETE FROM sample WHERE id IN (SELECT id FROM sample WHERE target = ? AND gpu = "
+		"? ORDER BY id DESC LIMIT -1 OFFSET ?)",
+		values, 3);
+}
+
 int td_store_put_model(struct td_store *store, const char *target, const char *gpu,
 	const struct td_model *model, int64_t time_s)
 {
@@ -348,6 +360,13 @@ int td_store_get_samples(struct td_store *store, const char *target, const char 
 {
 	(void)store, (void)target, (void)gpu, (void)ret_x, (void)ret_y, (void)ret_count,
 		(void)ret_inputs;
+	return -ENOSYS;
+}
+
+int td_store_trim_samples(
+	struct td_store *store, const char *target, const char *gpu, uint32_t keep)
+{
+	(void)store, (void)target, (void)gpu, (void)keep;
 	return -ENOSYS;
 }
 

@@ -54,6 +54,10 @@ int td_store_add_sample(struct td_store *store, const char *target, const char *
 int td_store_get_samples(struct td_store *store, const char *target, const char *gpu,
 	double **ret_x, double **ret_y, uint32_t *ret_count, uint32_t *ret_inputs);
 
+/* Deletes the oldest samples of a target, so that at most `keep` of them remain. */
+int td_store_trim_samples(
+	struct td_store *store, const char *target, const char *gpu, uint32_t keep);
+
 int td_store_put_model(struct td_store *store, const char *target, const char *gpu,
 	const struct td_model *model, int64_t time_s);
 int td_store_get_model(

@@ -14,6 +14,9 @@
 
 #define MAGIC   0x7464007072660000ull
 #define VERSION 1u
+/* The version of a service that has met a company while it ran. */
+#define VERSION_MET 2u
+#define MET_WORDS   (TD_MUDI_LAYERS + 3u)
 
 enum {
 	W_MAGIC,
@@ -49,13 +52,15 @@ struct td_mudi_service td_service_profile_curves(const struct td_service_profile
 		.batch_min = profile->batch_min,
 		.batch_max = profile->batch_max,
 		.error_s = profile->error[TD_PROFILE_KNEE_LATENCY],
+		.met = profile->met,
+		.met_count = profile->met_count,
 	};
 }
 
 static void put_header(
 	uint64_t *words, const struct td_service_profile *profile, const size_t *sizes)
 {
-	words[W_MAGIC] = htole64(MAGIC | VERSION);
+	words[W_MAGIC] = htole64(MAGIC | (profile->met_count ? VERSION_MET : VERSION));
 	memcpy(&words[W_GPU], profile->gpu, sizeof(profile->gpu));
 	words[W_BATCH_MIN] = htole64(profile->batch_min);
 	words[W_BATCH_MAX] = htole64(profile->batch_max);
@@ -69,11 +74,86 @@ static void put_header(
 	}
 }
 
+static uint64_t to_word(double number)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &number, sizeof(bits));
+	return htole64(bits);
+}
+
+static double to_number(uint64_t word)
+{
+	uint64_t bits = le64toh(word);
+	double number;
+
+	memcpy(&number, &bits, sizeof(number));
+	return number;
+}
+
+static size_t met_bytes(uint32_t count)
+{
+	return count ? (1 + (size_t)count * MET_WORDS) * sizeof(uint64_t) : 0;
+}
+
+static void put_met(char *at, const struct td_service_profile *profile)
+{
+	uint64_t words[1 + TD_PROFILE_MET_MAX * MET_WORDS], *word = words;
+
+	*word++ = htole64(profile->met_count);
+	for (uint32_t i = 0; i < profile->met_count; i++) {
+		const struct td_mudi_met *met = &profile->met[i];
+
+		for (uint32_t k = 0; k < TD_MUDI_LAYERS; k++)
+			*word++ = to_word(met->layers[k]);
+		*word++ = to_word(met->factor);
+		*word++ = htole64(met->points);
+		*word++ = htole64(met->time_s);
+	}
+	memcpy(at, words, met_bytes(profile->met_count));
+}
+
+static bool is_good(const struct td_mudi_met *met)
+{
+	for (uint32_t k = 0; k < TD_MUDI_LAYERS; k++)
+		if (!isfinite(met->layers[k]) || met->layers[k] < 0)
+			return false;
+	return met->factor >= 1 / TD_PROFILE_FACTOR_MAX && met->factor <= TD_PROFILE_FACTOR_MAX;
+}
+
+/* Reads the companies, which are the rest of the file. */
+static int read_met(
+	const char *bytes, size_t size, struct td_service_profile *profile, struct td_err *err)
+{
+	uint64_t words[1 + TD_PROFILE_MET_MAX * MET_WORDS];
+	const uint64_t *word = words + 1;
+
+	if (size < sizeof(*words) || size > sizeof(words))
+		return td_err_set(err, -EINVAL, "it has no companies that the service has met");
+	memcpy(words, bytes, size);
+	if (!words[0] || le64toh(words[0]) > TD_PROFILE_MET_MAX ||
+		size != met_bytes((uint32_t)le64toh(words[0])))
+		return td_err_set(err, -EINVAL, "the number of companies in it is not valid");
+	for (; profile->met_count < le64toh(words[0]); profile->met_count++) {
+		struct td_mudi_met *met = &profile->met[profile->met_count];
+
+		for (uint32_t k = 0; k < TD_MUDI_LAYERS; k++)
+			met->layers[k] = to_number(*word++);
+		met->factor = to_number(*word++);
+		met->points = le64toh(*word++);
+		met->time_s = le64toh(*word++);
+		if (!is_good(met))
+			return td_err_set(err, -EINVAL, "company %u in it is not valid",
+				profile->met_count + 1);
+	}
+	return 0;
+}
+
 int td_service_profile_to_bytes(
 	const struct td_service_profile *profile, void **ret_bytes, size_t *ret_size)
 {
 	void *blobs[TD_PROFILE_MODELS] = {NULL};
-	size_t sizes[TD_PROFILE_MODELS], size = HEADER_BYTES;
+	size_t sizes[TD_PROFILE_MODELS], size = HEADER_BYTES + met_bytes(profile->met_count);
 	char *bytes = NULL, *at;
 	int r = 0;
 
@@ -93,6 +173,8 @@ int td_service_profile_to_bytes(
 		at = bytes + HEADER_BYTES;
 		for (unsigned m = 0; m < TD_PROFILE_MODELS; at += sizes[m++])
 			memcpy(at, blobs[m], sizes[m]);
+		if (profile->met_count)
+			put_met(at, profile);
 		*ret_bytes = bytes;
 		*ret_size = size;
 	}
@@ -143,6 +225,8 @@ static int read_models(const char *bytes, size_t size, const uint64_t *words,
 		bytes += part;
 		size -= (size_t)part;
 	}
+	if (le64toh(words[W_MAGIC]) == (MAGIC | VERSION_MET))
+		return read_met(bytes, size, profile, err);
 	return size ? td_err_set(err, -EINVAL,
 			      "the file has %zu bytes behind its models: expected none", size)
 		    : 0;
@@ -160,11 +244,12 @@ int td_service_profile_from_bytes(
 	memcpy(words, bytes, sizeof(words));
 	if ((le64toh(words[W_MAGIC]) & ~0xffffull) != MAGIC)
 		return td_err_set(err, -EINVAL, "it is not a profile of a service");
-	if (le64toh(words[W_MAGIC]) != (MAGIC | VERSION))
+	if (le64toh(words[W_MAGIC]) != (MAGIC | VERSION) &&
+		le64toh(words[W_MAGIC]) != (MAGIC | VERSION_MET))
 		return td_err_set(err, -EINVAL,
-			"the profile has version %u: expected %u, which tandem profile service "
-			"writes",
-			(unsigned)(le64toh(words[W_MAGIC]) & 0xffff), VERSION);
+			"the profile has version %u: expected %u or %u, which tandem profile "
+			"service writes",
+			(unsigned)(le64toh(words[W_MAGIC]) & 0xffff), VERSION, VERSION_MET);
 	memcpy(profile.gpu, &words[W_GPU], sizeof(profile.gpu));
 	profile.curve_count = le64toh(words[W_CURVES]);
 	if (!read_errors(words, &profile))

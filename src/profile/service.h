@@ -8,13 +8,15 @@
  *
  * Layout. All are little-endian 64-bit words; a double is stored by its bits.
  *
- *     word 0      0x7464007072660000 ("td", "prf") + version, 1 so far
+ *     word 0      0x7464007072660000 ("td", "prf") + version: 2 where it has met
  *     1 to 8      name of the GPU, padded with zeros
  *     9, 10       smallest and largest batch measured
  *     11          number of curves measured
  *     12 to 15    error of each model, root mean square over neighbours left out; 0: not known
  *     16 to 19    bytes of each model
  *     then        the four models (blob.h): slope left and right of the knee, knee's share, latency
+ *     version 2   the number of companies that the service has met while it ran, then of each
+ *                 11 layers, the factor, the number of measurements, and the time of the last (s)
  *
  * Invariants
  * - what was written reads as the same profile;
@@ -38,6 +40,9 @@ struct td_err;
 /* The file of profile NAME is NAME with this suffix. */
 #define TD_PROFILE_SUFFIX    ".profile"
 #define TD_PROFILE_BATCH_MAX 65536u
+#define TD_PROFILE_MET_MAX   32u
+/* A factor of a company that was met is at most this, and at least one by this. */
+#define TD_PROFILE_FACTOR_MAX 8.0
 
 enum td_profile_model {
 	TD_PROFILE_LEFT_SLOPE,
@@ -53,6 +58,8 @@ struct td_service_profile {
 	uint64_t curve_count;
 	double error[TD_PROFILE_MODELS];
 	struct td_model models[TD_PROFILE_MODELS];
+	struct td_mudi_met met[TD_PROFILE_MET_MAX];
+	uint32_t met_count;
 };
 
 void td_service_profile_deinit(struct td_service_profile *profile);

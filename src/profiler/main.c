@@ -14,6 +14,8 @@ const struct td_profiler_verb td_profiler_verbs[] = {
 	{"service", "a service's latency over batches, shares of the SMs and neighbours",
 		td_profiler_service},
 	{"model", "what is known of services: the same as tandem model", td_profiler_model},
+	{"learn", "from what the daemon measures of services that run; it calls this itself",
+		td_profiler_learn},
 	{NULL, NULL, NULL},
 };
 

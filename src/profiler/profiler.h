@@ -18,6 +18,7 @@ extern const struct td_profiler_verb td_profiler_verbs[];
 int td_profiler_campaign(int argc, char **argv);
 int td_profiler_service(int argc, char **argv);
 int td_profiler_model(int argc, char **argv);
+int td_profiler_learn(int argc, char **argv);
 
 /* `tandem predict`: argv[0] is "predict". */
 int td_profiler_predict(int argc, char **argv);

@@ -16,6 +16,9 @@
 /* A multiple of every page size that Linux uses. */
 #define TD_SERVICE_OFFSET 65536
 
+/* Each bucket is two of td_histogram_bucket(), so that the page has room for them. */
+#define TD_SERVICE_BATCHES (TD_HISTOGRAM_N / 2)
+
 struct td_service_page {
 	_Atomic uint64_t arrived, answered; /* number of requests so far */
 	/* batch size that the service uses now; 0: it has never asked */
@@ -23,6 +26,11 @@ struct td_service_page {
 	_Atomic uint32_t layers[TD_LAYER_KINDS];
 	/* number of answers by latency, from arrival to answer */
 	_Atomic uint64_t latency[TD_HISTOGRAM_N];
+	/*
+	 * Number of full batches by their time: of those that had at least as many requests as
+	 * tandem_batch() had told. Libraries before these counts leave them 0.
+	 */
+	_Atomic uint32_t batches[TD_SERVICE_BATCHES];
 };
 
 #define TD_SERVICE_BYTES    8192

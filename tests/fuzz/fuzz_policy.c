@@ -59,7 +59,7 @@ static const double slow[] = {1e-3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1e-3, 0.01},
 	}
 static const struct td_predictor left = LINE(steep), right = LINE(flat), share = LINE(knee),
 				 latency = LINE(slow);
-static const struct td_mudi_service service = {&left, &right, &share, &latency, 0, 0, 0};
+static const struct td_mudi_service service = {&left, &right, &share, &latency, 0, 0, 0, NULL, 0};
 static const struct td_profile profile = {50000000, &service, {1, 2, 3}, NULL};
 
 static void arrive(struct world *w, uint8_t bits)

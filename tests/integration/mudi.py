@@ -7,6 +7,7 @@ import json
 import os
 import struct
 import subprocess
+import time
 
 from mps_world import MpsWorld
 from world import BUILD, SOFTGPU, TANDEM, TRAIN, Skip, run_cases, until
@@ -54,11 +55,12 @@ class MudiWorld(MpsWorld):
             process.communicate()
 
     @contextlib.contextmanager
-    def service(self, **environment):
+    def service(self, *options, **environment):
         if not os.path.exists(SERVE):
             raise Skip("the example is built where libmicrohttpd is")
         with self.program(["--class", "online", "--name", "service"], SERVE, "--name", "api",
-                          "--objective", "500ms", "--batch", "64", **environment) as service:
+                          "--objective", "500ms", "--batch", "64", *options,
+                          **environment) as service:
             url = service.stdout.readline().strip()
             with subprocess.Popen([LOAD, "--url", url, "--rate", "40", "--for", "1h"],
                                   env=self.environment, stdout=subprocess.DEVNULL) as load:
@@ -118,6 +120,47 @@ def the_share_of_a_service_is_tuned_while_it_runs():
                 assert world.row("service")["pid"] == pid, "no second instance"
 
 
+def a_second_meeting_starts_nearer():
+    """The profile tells of a batch in 20 ms. It takes about 30: batches of 2 do not keep up."""
+    with MudiWorld() as world:
+        if not os.path.exists(f"{BUILD}/src/profiler/tandem-profile"):
+            raise Skip("the daemon learns where BLAS and SQLite are")
+        world.begin()
+        assert world.tandem("set", f"profiles={world.profiles}").returncode == 0
+        assert world.tandem("set", "policy=mudi").returncode == 0
+        known = lambda: {row["service"]: row for row in json.loads(world.tandem(
+            "model", "--profiles", world.profiles, "--json").stdout)}["api"]
+
+        def meet():
+            """The batches that were tried, the first of them first."""
+            tried, now = [], lambda: world.row("service").get("batch", 0)
+            with world.training("--layers", LAYERS):
+                until(lambda: world.row("work").get("state") == "running", "training runs")
+                end = time.monotonic() + 9
+                while time.monotonic() < end:
+                    batch = now()
+                    if batch not in tried:
+                        tried.append(batch)
+                    time.sleep(0.05)
+            until(lambda: not world.row("work"), "training is gone")
+            return tried
+
+        with world.service("--batch", "4", "--linger", "400ms", "--kernel", "24ms", "--request",
+                           "1500us", "--sms", "16"):
+            until(lambda: world.row("service").get("requests_per_1000_seconds", 0) > 20000,
+                  "its rate is seen")
+            assert known()["met"] == 0
+            first = meet()
+            until(lambda: known()["met"] == 1, "the daemon has learnt")
+            assert known()["met_points"] >= 1 and known()["met_last_s"] > 1e9, known()
+            second = meet()
+        text = world.tandem("model", "--profiles", world.profiles, "api").stdout
+        assert LAYERS in text and "MET WHILE IT RAN" in text, text
+        # By the profile 2, 3 and 4 are possible, and the first try is in the middle.
+        assert 3 in first and second == [4], (first, second, text)
+        assert len(world.events("profile")) == 1, world.events("profile")
+
+
 def beside_a_service_that_keeps_the_whole_gpu_training_is_paused():
     with MudiWorld() as world:
         world.begin()
@@ -150,6 +193,6 @@ def tandem_uses_the_curves_and_explains_it():
 if __name__ == "__main__":
     # One at a time: the model's times are kept only while nothing else needs the cores.
     run_cases([a_profile_lets_it_decide_and_the_batch_follows_the_objective,
-               the_share_of_a_service_is_tuned_while_it_runs,
+               the_share_of_a_service_is_tuned_while_it_runs, a_second_meeting_starts_nearer,
                beside_a_service_that_keeps_the_whole_gpu_training_is_paused,
                tandem_uses_the_curves_and_explains_it], at_once=1)

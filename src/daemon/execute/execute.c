@@ -21,6 +21,7 @@
 #include "daemon/model/node.h"
 #include "daemon/node/abilities.h"
 #include "daemon/node/gpus.h"
+#include "daemon/node/learning.h"
 #include "daemon/node/stopped.h"
 #include "daemon/node/tenant.h"
 #include "proto/words.h"
@@ -576,7 +577,7 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 	struct td_plan plan;
 	struct td_view view;
 	uint64_t wakeup, shortages, exchanges, host, alone, imports, kept_out, stopped, tenants,
-		services;
+		services, learning;
 
 	node->rests_until_ns = 0;
 	if (now_ns < node->settle_ns)
@@ -609,6 +610,8 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 	plan = decide(node, &view, now_ns);
 	exchanges = carry_out(node, &plan, now_ns);
 	wakeup = exchanges < wakeup ? exchanges : wakeup;
+	learning = td_learning_look(node, now_ns);
+	wakeup = learning < wakeup ? learning : wakeup;
 	if (td_list_empty(&node->acts) && !td_show_is_moving(node))
 		node->rests_until_ns = wakeup;
 	return plan.next_wakeup_ns < wakeup ? plan.next_wakeup_ns : wakeup;

@@ -513,11 +513,9 @@ struct td_node {
 	struct td_action actions[TD_ACTION_MAX];
 	uint32_t last_moment; /* the number of the last moment alone, on any GPU */
 	struct td_profiles profiles;
+	struct td_lessons lessons;
 	uint64_t event_ns; /* the time of the events of profiles.c */
-	/*
-	 * No gate opens before this time: programs that an earlier daemon let in must connect
-	 * first.
-	 */
+	/* No gate opens before: programs that an earlier daemon let in must connect first. */
 	uint64_t settle_ns;
 	/* The policy, its memory between two steps, and the tables that it reads and writes. */
 	void *policy_state;

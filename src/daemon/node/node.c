@@ -128,6 +128,8 @@ static void free_process(struct td_node *node, struct td_process *process)
 	td_list_remove(&process->of_node);
 	td_list_remove(&process->of_job);
 	td_job_leave(process->job);
+	if (process->service)
+		td_lessons_part(&node->lessons, &process->service->study);
 	td_service_free(process->service);
 	free(process->came_from);
 	free(process);

@@ -34,6 +34,15 @@ static struct td_service_told told;
 static bool declared, changed;
 static struct td_service_page *replaced; /* the page before the current one; NULL: none */
 
+/*
+ * The batch that this thread works on: what it has answered since it asked for the batch. The last
+ * request of a full batch starts it, so the shortest latency in it is the batch's own time.
+ */
+static __thread struct {
+	uint32_t wanted, answered; /* number of requests */
+	uint64_t least_ns;
+} batch_of_thread __attribute__((tls_model("initial-exec")));
+
 /* NULL: there is no page to count into. */
 static struct td_service_page *_Atomic page;
 
@@ -173,15 +182,29 @@ uint64_t tandem_arrived(uint32_t requests)
 void tandem_answered(uint64_t token, uint32_t requests)
 {
 	struct td_service_page *p = atomic_load_explicit(&page, memory_order_acquire);
-	uint64_t now_ns;
+	uint64_t now_ns, latency_ns;
 
 	if (!p || !token)
 		return;
 	now_ns = td_time_now_ns();
+	latency_ns = now_ns > token ? now_ns - token : 0;
 	atomic_fetch_add_explicit(&p->answered, requests, memory_order_relaxed);
 	atomic_fetch_add_explicit(
-		&p->latency[td_histogram_bucket(now_ns > token ? now_ns - token : 0)], requests,
-		memory_order_relaxed);
+		&p->latency[td_histogram_bucket(latency_ns)], requests, memory_order_relaxed);
+	if (!batch_of_thread.answered || latency_ns < batch_of_thread.least_ns)
+		batch_of_thread.least_ns = latency_ns;
+	batch_of_thread.answered += requests;
+}
+
+/* Counts the thread's batch, if it was full, and begins the next one. */
+static void end_batch(struct td_service_page *p, uint32_t wanted)
+{
+	if (batch_of_thread.wanted && batch_of_thread.answered >= batch_of_thread.wanted)
+		atomic_fetch_add_explicit(
+			&p->batches[td_histogram_bucket(batch_of_thread.least_ns) / 2], 1,
+			memory_order_relaxed);
+	batch_of_thread.wanted = wanted;
+	batch_of_thread.answered = 0;
 }
 
 uint32_t tandem_batch(uint32_t mine)
@@ -190,8 +213,10 @@ uint32_t tandem_batch(uint32_t mine)
 	uint32_t wanted = atomic_load_explicit(&td_gate.page.batch, memory_order_relaxed);
 	uint32_t batch = wanted ? wanted : mine;
 
-	if (p)
+	if (p) {
+		end_batch(p, batch);
 		atomic_store_explicit(&p->batch, batch, memory_order_relaxed);
+	}
 	return batch;
 }
 

@@ -14,6 +14,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -26,6 +27,7 @@
 #include "profiler/service/node.h"
 #include "profiler/service/plot.h"
 #include "profiler/service/points.h"
+#include "proto/layers.h"
 
 #define RATE_MAX 1000000000u
 /* Campaigns usually measure no smaller shares, so below this the curves tell nothing. */
@@ -152,11 +154,62 @@ static int parse(struct model *m, int argc, char **argv, struct td_err *err)
 	return check(m, argc, argv, err);
 }
 
+/* -- what was met -- */
+
+/* The measurements of the running service: their number, and the time of the last one (s). */
+struct met {
+	uint64_t points, last_s;
+};
+
+static struct met sum_met(const struct td_service_profile *p)
+{
+	struct met met = {0};
+
+	for (uint32_t i = 0; i < p->met_count; i++) {
+		met.points += p->met[i].points;
+		met.last_s = p->met[i].time_s > met.last_s ? p->met[i].time_s : met.last_s;
+	}
+	return met;
+}
+
+static const char *time_text(uint64_t time_s, char buf[32])
+{
+	time_t t = (time_t)time_s;
+	struct tm tm;
+
+	if (!time_s || !localtime_r(&t, &tm) || !strftime(buf, 32, "%Y-%m-%d %H:%M:%S", &tm))
+		return "-";
+	return buf;
+}
+
+static void print_met(const struct td_service_profile *p)
+{
+	char when[32];
+
+	if (!p->met_count)
+		return;
+	printf("%-32s %6s %8s  %s\n", "MET WHILE IT RAN, LAYERS", "POINTS", "SLOWER", "LAST");
+	for (uint32_t i = 0; i < p->met_count; i++) {
+		uint32_t counts[TD_LAYER_KINDS];
+		char layers[TD_LAYERS_TEXT];
+
+		for (uint32_t k = 0; k < TD_LAYER_KINDS; k++)
+			counts[k] = p->met[i].layers[k] < UINT32_MAX ? (uint32_t)p->met[i].layers[k]
+								     : UINT32_MAX;
+		td_layers_format(counts, layers);
+		printf("%-32s %6" PRIu64 " %7.2fx  %s\n", layers, p->met[i].points,
+			p->met[i].factor, time_text(p->met[i].time_s, when));
+	}
+}
+
 /* -- the list -- */
 
 static void list_one(
 	struct model *m, struct td_json *out, const char *name, const struct td_service_profile *p)
 {
+	const struct met met = sum_met(p);
+	char when[32];
+
 	if (m->json) {
 		td_json_row(out);
 		td_json_str(out, "service", name);
@@ -164,12 +217,16 @@ static void list_one(
 		td_json_u64(out, "batch_min", p->batch_min);
 		td_json_u64(out, "batch_max", p->batch_max);
 		td_json_u64(out, "curves", p->curve_count);
+		td_json_u64(out, "met", p->met_count);
+		td_json_u64(out, "met_points", met.points);
+		td_json_u64(out, "met_last_s", met.last_s);
 		td_json_end_row(out);
 		return;
 	}
-	printf("%-20s %-20s %3u to %-5u %6" PRIu64 " %6.0f ms %6.0f points\n", name, p->gpu,
-		p->batch_min, p->batch_max, p->curve_count,
-		1000 * p->error[TD_PROFILE_KNEE_LATENCY], 100 * p->error[TD_PROFILE_KNEE_SHARE]);
+	printf("%-20s %-20s %3u to %-5u %6" PRIu64 " %6.0f ms %6.0f points %4u %6" PRIu64 " %s\n",
+		name, p->gpu, p->batch_min, p->batch_max, p->curve_count,
+		1000 * p->error[TD_PROFILE_KNEE_LATENCY], 100 * p->error[TD_PROFILE_KNEE_SHARE],
+		p->met_count, met.points, time_text(met.last_s, when));
 }
 
 static int list_all(struct model *m, struct td_err *err)
@@ -183,8 +240,8 @@ static int list_all(struct model *m, struct td_err *err)
 	if (m->json)
 		td_json_begin(&out, stdout);
 	else
-		printf("%-20s %-20s %-12s %6s %s\n", "SERVICE", "GPU", "BATCHES", "CURVES",
-			"OFF BY, AT THE KNEE");
+		printf("%-20s %-20s %-12s %6s %-23s %4s %6s %s\n", "SERVICE", "GPU", "BATCHES",
+			"CURVES", "OFF BY, AT THE KNEE", "MET", "POINTS", "LAST");
 	while ((entry = readdir(folder))) {
 		size_t length = strlen(entry->d_name), suffix = strlen(TD_PROFILE_SUFFIX);
 		struct td_service_profile profile;
@@ -245,7 +302,7 @@ static int read_points(
 	*ret = (struct td_points){0};
 	if (r)
 		return r;
-	r = td_points_read(store, m->name, gpu, ret, err);
+	r = td_points_read(store, TD_POINTS_CAMPAIGN, m->name, gpu, ret, err);
 	td_store_close(store);
 	return r;
 }
@@ -272,8 +329,12 @@ static void json_number(FILE *out, const char *key, double value)
 static void print_json(const struct model *m, const struct td_service_profile *p,
 	const struct td_campaign_judged *judged, const struct choice *choice)
 {
-	printf("{\"service\": \"%s\", \"batch_min\": %u, \"batch_max\": %u, \"curves\": %" PRIu64,
-		m->name, p->batch_min, p->batch_max, p->curve_count);
+	const struct met met = sum_met(p);
+
+	printf("{\"service\": \"%s\", \"batch_min\": %u, \"batch_max\": %u, \"curves\": %" PRIu64
+	       ", \"met\": %u, \"met_points\": %" PRIu64 ", \"met_last_s\": %" PRIu64,
+		m->name, p->batch_min, p->batch_max, p->curve_count, p->met_count, met.points,
+		met.last_s);
 	for (unsigned k = 0; k < TD_PROFILE_MODELS; k++) {
 		char key[64];
 
@@ -306,6 +367,7 @@ static void print_text(const struct model *m, const struct td_service_profile *p
 				100 * judged->of_mean[k]);
 		putchar('\n');
 	}
+	print_met(p);
 	if (judged)
 		printf("UNSEEN: off by, on %u neighbours left out one at a time (%u curves)\n",
 			judged->neighbours, judged->curves);

@@ -26,6 +26,7 @@
 #include "profiler/profiler.h"
 #include "profiler/service/bursts.h"
 #include "profiler/service/grid.h"
+#include "profiler/service/learn.h"
 #include "profiler/service/node.h"
 #include "profiler/service/points.h"
 
@@ -322,7 +323,9 @@ static int measure(struct campaign *c, const struct td_neighbour *neighbour,
 			&point->latency_s, err);
 	if (!r && c->neighbour.pid && td_node_has_ended(&c->neighbour))
 		r = td_err_set(err, -ECHILD, "%s has ended", neighbour->name);
-	r = r ? r : td_points_add(c->store, c->name, c->gpu, &c->points, point, err);
+	r = r ? r
+	      : td_points_add(
+			c->store, TD_POINTS_CAMPAIGN, c->name, c->gpu, &c->points, point, err);
 	if (!r)
 		fprintf(stderr, "share %2.0f %%, batch %4u, %s%s: %.2f ms (%u of %u)\n",
 			100 * point->share, point->batch, *neighbour->name ? "beside " : "alone",
@@ -359,7 +362,7 @@ static int measure_all(struct campaign *c, struct td_err *err)
 {
 	int r = td_points_open(c->profiles, false, &c->store, err);
 
-	r = r ? r : td_points_read(c->store, c->name, c->gpu, &c->points, err);
+	r = r ? r : td_points_read(c->store, TD_POINTS_CAMPAIGN, c->name, c->gpu, &c->points, err);
 	c->total = c->grid.share_count * c->grid.batch_count * c->grid.neighbour_count;
 	for (uint32_t s = 0; s < c->grid.share_count && !r; s++)
 		r = measure_share(c, c->grid.shares[s], err);
@@ -387,10 +390,15 @@ static int finish(struct campaign *c, struct td_err *err)
 	static const char *const names[TD_PROFILE_MODELS] = {"slope left of the knee",
 		"slope right of the knee", "share of the knee", "latency of the knee"};
 	struct td_service_profile profile;
-	int r = td_points_learn(&c->points, c->profiles, c->name, c->gpu, &profile, err);
+	int r = td_profiler_relearn(c->store, c->profiles, c->name, c->gpu, 0, &profile, err);
 
 	if (r)
 		return r;
+	r = td_points_write(&profile, c->profiles, c->name, err);
+	if (r) {
+		td_service_profile_deinit(&profile);
+		return r;
+	}
 	show_daemon(c);
 	printf("%s/%s" TD_PROFILE_SUFFIX ": %" PRIu64 " curves of %u points, batches %u to %u\n",
 		c->profiles, c->name, profile.curve_count, c->points.count, profile.batch_min,

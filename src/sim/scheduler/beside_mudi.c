@@ -107,8 +107,10 @@ static void sample(struct td_cluster *cluster, uint32_t kind, uint32_t company, 
 			.node_count = 2 * STEPS - 1,
 			.tree_count = 1};
 	}
-	sampled->view = (struct td_mudi_service){&sampled->predictors[0], &sampled->predictors[1],
-		&sampled->predictors[2], &sampled->predictors[3], 0, 0, 0};
+	sampled->view = (struct td_mudi_service){.left_slope = &sampled->predictors[0],
+		.right_slope = &sampled->predictors[1],
+		.knee_share = &sampled->predictors[2],
+		.knee_latency = &sampled->predictors[3]};
 	sampled->there = true;
 }
 

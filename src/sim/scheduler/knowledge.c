@@ -125,9 +125,10 @@ static int learn_service(const struct td_zoo *zoo, const struct td_contention *c
 
 		r = td_learn_best(&data, tasks, options, &k->models[kind][n], &report);
 	}
-	k->mudi[kind] = (struct td_mudi_service){&k->models[kind][0].predictor,
-		&k->models[kind][1].predictor, &k->models[kind][2].predictor,
-		&k->models[kind][3].predictor, 0, 0, 0};
+	k->mudi[kind] = (struct td_mudi_service){.left_slope = &k->models[kind][0].predictor,
+		.right_slope = &k->models[kind][1].predictor,
+		.knee_share = &k->models[kind][2].predictor,
+		.knee_latency = &k->models[kind][3].predictor};
 	return r;
 }
 

@@ -485,6 +485,17 @@ TEST(profiles_samples_and_models_are_kept)
 	CHECK_EQ(td_store_get_model(store, "speed", "A10", &back), -ENOENT);
 	CHECK_EQ(td_store_get_model(store, "speed", "T4", &back), 0);
 	CHECK(same_models(&model, &back));
+	free(xs);
+	free(ys);
+	/* The newest stay; another target is not touched. */
+	CHECK_EQ(td_store_add_sample(store, "other", "T4", x, INPUTS, 5), 0);
+	CHECK_EQ(td_store_trim_samples(store, "speed", "T4", 7), 0);
+	CHECK_EQ(td_store_get_samples(store, "speed", "T4", &xs, &ys, &count, &inputs), 0);
+	CHECK(count == 7 && !memcmp(ys, y + 93, 7 * sizeof(*y)));
+	free(xs);
+	free(ys);
+	CHECK_EQ(td_store_get_samples(store, "other", "T4", &xs, &ys, &count, &inputs), 0);
+	CHECK_EQ(count, 1);
 	td_store_close(store);
 	td_model_deinit(&model);
 	td_model_deinit(&back);

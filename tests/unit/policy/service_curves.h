@@ -12,7 +12,7 @@ static const double steep[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -0.1},
 		    latency[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.001, 0.02};
 static struct td_predictor lines[4];
 static const struct td_mudi_service service_curves = {
-	&lines[0], &lines[1], &lines[2], &lines[3], 0, 0, 0};
+	&lines[0], &lines[1], &lines[2], &lines[3], 0, 0, 0, NULL, 0};
 static const struct td_profile service_profile = {.service = &service_curves};
 
 __attribute__((unused)) static void make_curves(void)

@@ -82,9 +82,9 @@ TEST(what_is_wrong_is_said)
 	bytes = written;
 	CHECK_EQ(parse(bytes, size - 8, &read), -EINVAL);
 	CHECK(strstr(err.msg, "ends within model 4"));
-	bytes[0] = 2;
+	bytes[0] = 3;
 	CHECK_EQ(parse(bytes, size, &read), -EINVAL);
-	CHECK(strstr(err.msg, "version 2: expected 1"));
+	CHECK(strstr(err.msg, "version 3: expected 1 or 2"));
 	free(written);
 	made.models[1].predictor.inputs = 3;
 	made.models[1].predictor.coefficient_count = 4;
@@ -112,4 +112,35 @@ TEST(a_name_is_no_path)
 	CHECK(td_profile_check_name("../bert", &err) && strstr(err.msg, "\"../bert\""));
 	CHECK(td_profile_check_name("", NULL) && td_profile_check_name(".hidden", NULL));
 	CHECK(td_profile_check_name("a/b", NULL) && td_profile_check_name("a b", NULL));
+}
+
+TEST(companies_that_were_met_are_kept_and_change_their_own_curve_only)
+{
+	struct td_service_profile made = make_profile("Software GPU", 0.02), read;
+	const double layers[TD_MUDI_LAYERS] = {3, 1}, others[TD_MUDI_LAYERS] = {3, 2};
+	struct td_mudi_service curves;
+	struct td_curve met, other;
+	unsigned char *bytes;
+	void *written;
+	size_t size;
+
+	made.met[0] = (struct td_mudi_met){{3, 1}, 1.5, 14, 1700000000};
+	made.met_count = 1;
+	CHECK_EQ(td_service_profile_to_bytes(&made, &written, &size), 0);
+	bytes = written;
+	CHECK_EQ(bytes[0], 2);
+	CHECK_EQ(parse(bytes, size, &read), 0);
+	CHECK(read.met_count == 1 && !memcmp(read.met, made.met, sizeof(*read.met)));
+	curves = td_service_profile_curves(&read);
+	met = td_mudi_curve(&curves, layers, 8);
+	other = td_mudi_curve(&curves, others, 8);
+	for (double share = 0.1; share < 1; share += 0.1)
+		CHECK(fabs(td_curve_at(&met, share) / td_curve_at(&other, share) - 1.5) < 1e-9);
+	CHECK(fabs(td_mudi_score(&curves, layers) / td_mudi_score(&curves, others) - 1.5) < 1e-9);
+	td_service_profile_deinit(&read);
+	CHECK_EQ(parse(bytes, size - 8, &read), -EINVAL);
+	memset(bytes + size - 3 * 8, 0xff, 8); /* the factor is not a number */
+	CHECK_EQ(parse(bytes, size, &read), -EINVAL);
+	CHECK(strstr(err.msg, "company 1"));
+	free(written);
 }

@@ -101,7 +101,8 @@ static void make_knowledge(void)
 			make_predictor(own[0], TD_MUDI_INPUTS, -0.01, k ? -0.004 : -0.001, -0.002),
 			make_predictor(own[1], TD_MUDI_INPUTS, -0.001, 0, -0.0002),
 			make_predictor(own[2], TD_MUDI_INPUTS, 0.2, 0.02, 0.01),
-			make_predictor(own[3], TD_MUDI_INPUTS, 0.004, 0.001, 0.002), 0, 0, 0};
+			make_predictor(own[3], TD_MUDI_INPUTS, 0.004, 0.001, 0.002), 0, 0, 0, NULL,
+			0};
 		for (uint32_t b = 0; b < TD_SELECTOR_BATCHES; b++) {
 			double y[6];
 

@@ -174,7 +174,7 @@ static const struct td_predictor model = {.form = TD_PREDICTOR_LINEAR,
 	.target_scale = 1,
 	.coefficients = slope,
 	.coefficient_count = TD_MUDI_INPUTS + 1};
-static const struct td_mudi_service known = {&model, &model, &model, &model, 0, 0, 0};
+static const struct td_mudi_service known = {&model, &model, &model, &model, 0, 0, 0, NULL, 0};
 
 static void begin_mudi(double rate)
 {

@@ -41,6 +41,7 @@ struct td_options {
 	char locks[108];       /* an absolute path, or "auto" */
 	char log[108];         /* an absolute path, or "auto" */
 	char profiles[108];    /* an absolute path, or "none" */
+	bool learn;            /* services that run are learnt from */
 	char cpus[108];        /* a list such as 0-3,8, or "none" */
 	char cgroup_root[108]; /* an absolute path, or "auto" */
 	/* The text that the user typed; a percentage refers to the size of each GPU. */

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/model/services/lessons.h"
 #include "proto/proto.h"
 #include "proto/service_page.h"
 
@@ -42,6 +43,7 @@ struct td_service {
 	uint32_t batch_max;    /* the largest batch; 0: unknown */
 	const struct td_service_page *page;
 	struct td_profile_entry *profile; /* the profile in use; NULL: none */
+	struct td_study study;
 	/*
 	 * The requests that earlier instances of this service have counted. They are added to the
 	 * counts of the page, and all of these requests count as answered.

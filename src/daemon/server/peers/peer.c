@@ -504,7 +504,7 @@ static bool step(struct td_server *server, bool changed, uint64_t now_ns, uint64
 /* Runs the parts other than the node, in a turn of which they may need something. */
 static uint64_t turn_others(struct td_server *server, uint64_t now_ns)
 {
-	uint64_t wakeup = UINT64_MAX, look_ns, sweep_ns, deaf_ns, mps_ns, pressure_ns;
+	uint64_t wakeup = UINT64_MAX, look_ns, sweep_ns, deaf_ns, mps_ns, pressure_ns, learn_ns;
 	struct td_list *it;
 
 	td_watch_set_glance(&server->watch,
@@ -524,6 +524,8 @@ static uint64_t turn_others(struct td_server *server, uint64_t now_ns)
 	pressure_ns = td_pressure_watch_turn(&server->pressure, &server->node, now_ns);
 	wakeup = pressure_ns < wakeup ? pressure_ns : wakeup;
 	td_cpus_turn(&server->cpus, &server->node, now_ns);
+	learn_ns = td_learner_turn(&server->learner, &server->node, now_ns);
+	wakeup = learn_ns < wakeup ? learn_ns : wakeup;
 	sweep_ns = td_sweep_turn(&server->sweep, now_ns);
 	wakeup = sweep_ns < wakeup ? sweep_ns : wakeup;
 	td_list_for_each (it, &server->peers) {
@@ -619,6 +621,7 @@ int td_server_init(
 	td_pressure_watch_init(&server->pressure);
 	td_mps_table_init(&server->mps, loop, &server->node, socket);
 	td_helpers_init(&server->helpers, loop, &server->node);
+	td_learner_init(&server->learner, loop);
 	td_watch_init(&server->watch, loop, server->node.options.sample_ns);
 	return td_loop_add(loop, &server->listener);
 }
@@ -631,6 +634,7 @@ void td_server_deinit(struct td_server *server)
 		forget_peer(td_container_of(it, struct td_peer, of_server), td_time_now_ns());
 	td_watch_deinit(&server->watch);
 	td_helpers_deinit(&server->helpers);
+	td_learner_deinit(&server->learner);
 	td_mps_table_deinit(&server->mps);
 	td_sweep_deinit(&server->sweep);
 	td_node_deinit(&server->node);

@@ -13,6 +13,7 @@
 #include "daemon/server/gpus/helper.h"
 #include "daemon/server/loop/closer.h"
 #include "daemon/server/machine/cpus.h"
+#include "daemon/server/machine/learner.h"
 #include "daemon/server/loop/loop.h"
 #include "daemon/server/gpus/mps.h"
 #include "daemon/server/machine/pressure.h"
@@ -28,6 +29,7 @@ struct td_server {
 	struct td_mps_table mps;
 	struct td_pressure_watch pressure;
 	struct td_cpus cpus;
+	struct td_learner learner;
 	struct td_helpers helpers;
 	struct td_sweep sweep;
 	struct td_closer *closer;

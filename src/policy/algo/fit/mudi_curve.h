@@ -15,6 +15,17 @@
 #define TD_MUDI_LAYERS 11
 #define TD_MUDI_INPUTS (TD_MUDI_LAYERS + 1) /* log2 of the batch is the last input */
 
+/*
+ * A company beside which a service was measured while it ran: its latencies are those of the
+ * models, times the factor. It is for exactly these layers.
+ */
+struct td_mudi_met {
+	double layers[TD_MUDI_LAYERS];
+	double factor;
+	uint64_t points; /* number of measurements */
+	uint64_t time_s; /* of the last one, since 1970 */
+};
+
 struct td_mudi_service {
 	const struct td_predictor *left_slope, *right_slope, *knee_share, *knee_latency;
 	/*
@@ -24,6 +35,9 @@ struct td_mudi_service {
 	uint32_t batch_min, batch_max;
 	/* Error of the knee's latency for neighbours left out (root mean square); 0: not known. */
 	double error_s;
+	/* The companies that it has met; the owner of the models owns them, too. */
+	const struct td_mudi_met *met;
+	uint32_t met_count;
 };
 
 /* Returns the service's latency curve at this batch, beside a task with these layers. */

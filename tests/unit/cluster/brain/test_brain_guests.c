@@ -91,7 +91,7 @@ static void make_knowledge(void)
 	latency_of = linear(latency);
 	for (uint32_t s = 0; s < 2; s++)
 		curves[s] = (struct td_mudi_service){
-			&slope_of[s], &slope_of[s], &share_of, &latency_of, 0, 0, 0};
+			&slope_of[s], &slope_of[s], &share_of, &latency_of, 0, 0, 0, NULL, 0};
 	knowledge = (struct td_sim_knowledge){
 		.mudi = curves, .layers = layers, .profiled = KINDS, .muxflow = &speeds};
 }

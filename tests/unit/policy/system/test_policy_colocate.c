@@ -98,7 +98,8 @@ TEST(mudi_tries_only_batches_that_were_measured)
 	start("mudi", 1);
 	struct td_client_view *service = add_service(),
 			      *task = add(2, 0, TD_CLASS_BESTEFFORT, 4 * GIB);
-	const struct td_mudi_service few = {&lines[0], &lines[1], &lines[2], &lines[3], 2, 24, 0};
+	const struct td_mudi_service few = {
+		&lines[0], &lines[1], &lines[2], &lines[3], 2, 24, 0, NULL, 0};
 	const struct td_profile profile = {.service = &few};
 
 	service->profile = &profile;

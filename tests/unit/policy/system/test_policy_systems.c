@@ -151,7 +151,7 @@ static void make_service(
 	store[TD_MUDI_INPUTS + 1] = -0.0001 * sensitivity;        /* right slope */
 	store[2 * (TD_MUDI_INPUTS + 1) + TD_MUDI_INPUTS] = 0.4;   /* knee */
 	store[3 * (TD_MUDI_INPUTS + 1) + TD_MUDI_LAYERS] = 0.004; /* latency per doubling */
-	*service = (struct td_mudi_service){&p[0], &p[1], &p[2], &p[3], 0, 0, 0};
+	*service = (struct td_mudi_service){&p[0], &p[1], &p[2], &p[3], 0, 0, 0, NULL, 0};
 }
 
 /*

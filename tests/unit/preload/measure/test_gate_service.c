@@ -192,3 +192,45 @@ TEST(the_batch_is_the_daemons_where_it_has_chosen_one)
 	atomic_store(&td_gate.page.batch, 0);
 	close(fd);
 }
+
+static uint32_t batches_in(const struct td_service_page *page, uint64_t from_ns, uint64_t to_ns)
+{
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < TD_SERVICE_BATCHES; i++)
+		if (td_histogram_first_ns(2 * i) >= from_ns && td_histogram_first_ns(2 * i) < to_ns)
+			sum += atomic_load(&page->batches[i]);
+	return sum;
+}
+
+static bool full_batches_are_timed(void)
+{
+	struct td_service_page *page;
+	int fd = make_file(&page);
+	uint64_t token;
+
+	td_service_map(fd);
+	if (tandem_service_("api", 1, 8))
+		return false;
+	/* Two requests of a batch of two: the later one has waited for nobody. */
+	(void)tandem_batch_(2);
+	token = tandem_arrived_(2);
+	tandem_answered_(token - 500000000, 1);
+	tandem_answered_(token - 20000000, 1);
+	if (batches_in(page, 0, UINT64_MAX))
+		return false;
+	/* One of two: its time is that of a smaller batch, so it does not count. */
+	(void)tandem_batch_(2);
+	tandem_answered_(token - 20000000, 1);
+	(void)tandem_batch_(1);
+	tandem_answered_(token - 90000000, 1);
+	(void)tandem_batch_(1);
+	(void)tandem_batch_(1);
+	return batches_in(page, 19000000, 40000000) == 1 &&
+	       batches_in(page, 85000000, 120000000) == 1 && batches_in(page, 0, UINT64_MAX) == 2;
+}
+
+TEST(the_time_of_full_batches_is_counted)
+{
+	CHECK(in_a_new_process(full_batches_are_timed));
+}
