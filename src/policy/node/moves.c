@@ -9,6 +9,10 @@
 #define SMOOTHING_NS 200000000ull
 /* A whole GPU, which is less than what overloads one. */
 #define ALL 0.99
+/* A demand on a GPU with room is a mean over about this long, and is known after it. */
+#define LEARN_NS 500000000ull
+/* So long it holds on a full GPU. */
+#define RECALL_NS 10000000000ull
 /* The gate has to have been open for this part of the time for a demand to follow from it. */
 #define OPEN_MIN 0.02
 
@@ -27,7 +31,8 @@ static void measure(struct td_moves_known *known, const struct td_client_view *c
 	if (!is_spatial && client->busy_ppm > ppm)
 		ppm = client->busy_ppm;
 	core = ppm / (double)TD_PPM;
-	if (!known->at_ns || client->held_ns < known->held_ns) {
+	/* A mean with the time before its first work would show a newcomer too late. */
+	if (!known->at_ns || known->core <= 0 || client->held_ns < known->held_ns) {
 		known->core = core;
 		known->open = 1;
 	} else if (elapsed_ns) {
@@ -69,6 +74,32 @@ static double demand_of(const struct td_moves_known *known)
 	return demand < ALL ? demand : ALL;
 }
 
+/* Called in each step in which the program's GPU has room. */
+static void learn(struct td_moves_known *known, double demand, uint64_t now_ns)
+{
+	uint64_t elapsed_ns = known->room_at_ns ? now_ns - known->room_at_ns : 0;
+
+	known->room_at_ns = now_ns;
+	if (!known->room_since_ns) {
+		known->room_since_ns = now_ns;
+		if (!known->is_learned)
+			known->free = demand;
+	} else {
+		known->free += (demand - known->free) * (double)elapsed_ns /
+			       (double)(elapsed_ns + LEARN_NS);
+	}
+	known->is_learned |= now_ns - known->room_since_ns >= LEARN_NS;
+}
+
+/* Called in each step in which its GPU has none. Returns its demand. */
+static double recall(struct td_moves_known *known, double demand, uint64_t now_ns)
+{
+	known->room_since_ns = 0;
+	if (!known->is_learned || now_ns - known->room_at_ns > RECALL_NS || known->free > demand)
+		return demand;
+	return known->free > known->used ? known->free : known->used;
+}
+
 /*
  * On a GPU whose contexts take turns, each program's work is in flight the longer the more others
  * there are: p of the time, where it would alone be less. While a program's work is in flight, it
@@ -78,20 +109,38 @@ static double demand_of(const struct td_moves_known *known)
  *
  * of the GPU. The rest of the time, 1 - p, it does something else, and would do so alone: it
  * demands u / (u + 1 - p). Under MPS kernels run at the same time, and demands stay.
+ *
+ * That is too much for a program whose host works while kernels are in flight: on a full GPU some
+ * are in flight nearly always, though it would use half of the GPU alone. Its demand is then what
+ * it was while its GPU had room, but at least u. A change of its work on a full GPU is seen when
+ * that is out of date.
  */
-static void unhide(struct td_moves *moves, const struct td_view *view)
+static void unhide(struct td_moves *moves, const struct td_view *view, uint64_t now_ns)
 {
-	double sums[TD_GPU_MAX] = {0};
+	double sums[TD_GPU_MAX] = {0}, demands[TD_GPU_MAX] = {0};
 
 	for (uint32_t c = 0; c < view->client_count; c++)
 		sums[view->clients[c].gpu] += moves->known[c].core;
 	for (uint32_t c = 0; c < view->client_count; c++) {
+		struct td_moves_known *known = &moves->known[c];
 		uint32_t g = view->clients[c].gpu;
-		double p = demand_of(&moves->known[c]),
-		       u = p / (1 + sums[g] - moves->known[c].core);
+		double p = demand_of(known);
 
-		if (view->gpus[g].mps != TD_MPS_ON)
-			moves->apps[c].core = u / (u + 1 - p);
+		if (view->gpus[g].mps == TD_MPS_ON)
+			continue;
+		known->used = p / (1 + sums[g] - known->core);
+		moves->apps[c].core = known->used / (known->used + 1 - p);
+		demands[g] += moves->apps[c].core;
+	}
+	for (uint32_t c = 0; c < view->client_count; c++) {
+		uint32_t g = view->clients[c].gpu;
+
+		if (view->gpus[g].mps == TD_MPS_ON)
+			continue;
+		if (demands[g] <= 1)
+			learn(&moves->known[c], moves->apps[c].core, now_ns);
+		else
+			moves->apps[c].core = recall(&moves->known[c], moves->apps[c].core, now_ns);
 	}
 }
 
@@ -154,7 +203,7 @@ uint32_t td_moves_look(struct td_moves *moves, const struct td_view *view, uint6
 {
 	measure_all(moves, view, now_ns);
 	list_apps(moves, view, now_ns);
-	unhide(moves, view);
+	unhide(moves, view, now_ns);
 	return fill_shut_gpus(moves, view);
 }
 

@@ -33,7 +33,12 @@
 struct td_moves_known {
 	uint32_t id;
 	uint64_t at_ns, held_ns;
-	double core, open; /* means of the time: the cores that it used, and its open gate */
+	double core, open; /* means of time: the cores used, and its open gate */
+	double used;       /* what it used of its GPU beside the others */
+	/* Its demand while its GPU had room; when it last had, and since when without a break. */
+	double free;
+	bool is_learned;
+	uint64_t room_at_ns, room_since_ns;
 	bool wanted;
 	uint32_t to;
 	uint64_t wanted_since_ns;

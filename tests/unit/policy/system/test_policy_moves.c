@@ -165,6 +165,49 @@ TEST(dcuda_goes_by_what_programs_would_use_alone_where_contexts_take_turns)
 	CHECK(!node.plan.action_count && is_open(a) && is_open(b) && is_open(c));
 }
 
+/* Its first window is not over when it comes: what it did before that is no measure. */
+TEST(dcuda_takes_a_newcomers_first_window_as_its_demand)
+{
+	start("dcuda", 2);
+	struct td_client_view *a = add(1, 0, TD_CLASS_BESTEFFORT, GIB),
+			      *b = add(2, 0, TD_CLASS_BESTEFFORT, GIB);
+
+	a->core_ppm = 160000;
+	b->core_ppm = 0;
+	pass(1000 * MS);
+	b->core_ppm = 980000;
+	pass(300 * MS);
+	CHECK_EQ(count_actions(TD_ACTION_MIGRATE, b), 1);
+}
+
+/*
+ * The first needs half of a GPU and works on the host while its kernels run. Beside a program that
+ * fills the GPU it has work in flight nearly always, and loses little.
+ */
+TEST(dcuda_remembers_what_a_program_needed_while_its_gpu_had_room)
+{
+	start("dcuda", 2);
+	struct td_client_view *a = add(1, 0, TD_CLASS_BESTEFFORT, GIB),
+			      *b = add(2, 1, TD_CLASS_BESTEFFORT, GIB), *c;
+
+	node.gpus[0].mps = node.gpus[1].mps = TD_MPS_OFF;
+	a->core_ppm = 500000;
+	b->core_ppm = 450000;
+	pass(2000 * MS);
+	c = add(3, 0, TD_CLASS_BESTEFFORT, GIB);
+	a->core_ppm = 950000;
+	c->core_ppm = 980000;
+	pass(1000 * MS);
+	CHECK_EQ(count_actions(TD_ACTION_MIGRATE, a), 1);
+	CHECK_EQ(node.actions[0].gpu, 1);
+	/* A demand of long ago says nothing. */
+	a->migrates = false;
+	pass(10000 * MS);
+	a->migrates = true;
+	pass(1000 * MS);
+	CHECK_EQ(node.plan.action_count, 0);
+}
+
 /* 12 GiB on a GPU of 8, beside one with 4: by turns 1 - 8/12 of the time is lost. */
 static struct td_client_view *begin_tandem(void)
 {
