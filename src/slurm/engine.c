@@ -182,7 +182,8 @@ static bool read_request(const struct slurm *s, const slurm_job_info_t *job,
 	if (td_slurm_comment_parse(job->admin_comment, comment) ||
 		td_slurm_spec_parse(comment->spec, &spec, NULL))
 		return false;
-	*ret = (struct td_brain_request){.gpus = spec.gpus,
+	*ret = (struct td_brain_request){.uid = job->user_id,
+		.gpus = spec.gpus,
 		.share_ppm = spec.hundredths < 100 ? spec.hundredths * 10000 : 1000000,
 		.same_node = true,
 		.stays = !job->batch_flag, /* srun and salloc */

@@ -95,14 +95,17 @@ static int write_record(struct td_agent *agent, uint64_t now_ns)
 	return 0;
 }
 
-/* Gives a job the class of its assignment. The next round shows whether the daemon has done it. */
-static void upgrade(struct td_agent *agent, const char *job)
+/*
+ * Gives a program the class of its job's assignment. The next round shows whether the daemon has
+ * done it.
+ */
+static void upgrade(struct td_agent *agent, const char *pid)
 {
 	struct td_msg msg = {
 		.type = TD_MSG_TYPE_set, .set = {.key = "class", .value = "guaranteed"}};
 	int fd = td_socket_connect(agent->options.socket, PATIENCE_NS);
 
-	snprintf(msg.set.job, sizeof(msg.set.job), "%s", job);
+	snprintf(msg.set.job, sizeof(msg.set.job), "%s", pid);
 	if (fd < 0)
 		return;
 	if (!td_socket_send(fd, &msg, NULL, 0) && td_socket_recv(fd, &msg, NULL, 0) >= 0)
@@ -110,18 +113,35 @@ static void upgrade(struct td_agent *agent, const char *job)
 	close(fd);
 }
 
-/* Upgrades the guests that have guaranteed resources now. */
+/* Whether a job or a program of somebody else has this name, by which he would be upgraded, too. */
+static bool is_name_of_another(const struct td_snapshot *snapshot, const char *name, uint32_t uid)
+{
+	for (size_t i = 0; i < snapshot->job_count; i++) {
+		const struct td_msg_job *said = &snapshot->jobs[i].said;
+
+		if (said->uid != uid && (!strcmp(said->job, name) || !strcmp(said->name, name)))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Upgrades the guests that have guaranteed resources now, by the number of their process: anybody
+ * can call his job slurm.12, but that job was given to one user.
+ */
 static void upgrade_all(struct td_agent *agent)
 {
-	const struct td_record *record = &agent->now;
+	const struct td_snapshot *snapshot = &agent->rounds.now;
+	char pid[16];
 
-	for (uint32_t i = 0; i < record->jobs; i++) {
-		const struct td_record_job *row = &record->job[i];
+	for (size_t i = 0; i < snapshot->job_count; i++) {
+		const struct td_msg_job *said = &snapshot->jobs[i].said;
 
-		if ((!i || strcmp(row->job, record->job[i - 1].job) != 0) &&
-			!strcmp(row->class, "besteffort") &&
-			td_assign_is_guaranteed(&agent->assign, row->job))
-			upgrade(agent, row->job);
+		snprintf(pid, sizeof(pid), "%u", said->pid);
+		if (!strcmp(said->class, "besteffort") &&
+			td_assign_is_guaranteed(&agent->assign, said->job, said->uid) &&
+			!is_name_of_another(snapshot, pid, said->uid))
+			upgrade(agent, pid);
 	}
 }
 

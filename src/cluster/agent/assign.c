@@ -133,13 +133,15 @@ int td_assign_turn(struct td_assign *assign, uint64_t now_ns, uint64_t *ret_wake
 	return r;
 }
 
-/* Whether the value gives this job guaranteed resources. */
-static bool gives(const struct td_state_item *item, const char *job)
+/* Whether the value gives this user's job guaranteed resources. */
+static bool gives(const struct td_state_item *item, const char *job, uint32_t uid)
 {
 	json_error_t error;
 	json_t *root = json_loadb(item->value, item->length, 0, &error);
 	const char *name = json_string_value(json_object_get(root, "job"));
-	bool is_so = name && !strcmp(name, job) &&
+	const json_t *user = json_object_get(root, "uid");
+	bool is_so = name && !strcmp(name, job) && json_is_integer(user) &&
+		     json_integer_value(user) == (json_int_t)uid &&
 		     json_is_true(json_object_get(root, "guaranteed")) &&
 		     json_is_false(json_object_get(root, "guest"));
 
@@ -147,7 +149,7 @@ static bool gives(const struct td_state_item *item, const char *job)
 	return is_so;
 }
 
-bool td_assign_is_guaranteed(const struct td_assign *assign, const char *job)
+bool td_assign_is_guaranteed(const struct td_assign *assign, const char *job, uint32_t uid)
 {
 	const struct td_state_list *list = &assign->mirror.list;
 	const char *id = strchr(job, '.');
@@ -158,7 +160,7 @@ bool td_assign_is_guaranteed(const struct td_assign *assign, const char *job)
 		if (other && !strcmp(other, id + 1))
 			return td_assign_is_for(
 				       list->item[i].value, list->item[i].length, assign->node) &&
-			       gives(&list->item[i], job);
+			       gives(&list->item[i], job, uid);
 	}
 	return false;
 }

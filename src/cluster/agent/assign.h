@@ -23,9 +23,9 @@ void td_assign_deinit(struct td_assign *assign);
 int td_assign_turn(struct td_assign *assign, uint64_t now_ns, uint64_t *ret_wakeup_ns);
 
 /*
- * Whether a job of this name, such as slurm.12, has guaranteed resources on this node. It had not
- * at first if it began as a guest.
+ * Whether this user's job of this name, such as slurm.12, has guaranteed resources on this node. It
+ * had not at first if it began as a guest.
  */
-bool td_assign_is_guaranteed(const struct td_assign *assign, const char *job);
+bool td_assign_is_guaranteed(const struct td_assign *assign, const char *job, uint32_t uid);
 /* Whether a value of assign/JOB has a place on this node. */
 bool td_assign_is_for(const char *value, size_t length, const char *node);

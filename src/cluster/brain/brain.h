@@ -65,6 +65,7 @@ struct td_brain_request {
 	char id[TD_NAME_MAX], tenant[TD_NAME_MAX];
 	char kind[TD_NAME_MAX];    /* jobs of a kind behave alike; "": nothing is known of it */
 	char program[TD_NAME_MAX]; /* the name in its profile; "": it has none */
+	uint32_t uid;              /* its user, as its node knows him */
 	uint32_t gpus,
 		share_ppm; /* share_ppm: of each GPU, as the user declares it; 0: all of it */
 	bool guaranteed, automatic, same_node;

@@ -130,8 +130,8 @@ static bool is_plain(const char *name)
 }
 
 /* Writes the assignment as JSON. Returns its length, 0 if it does not fit. */
-static size_t write_value(
-	struct td_scheduler *s, const struct td_placement *placement, bool guaranteed)
+static size_t write_value(struct td_scheduler *s, const struct td_placement *placement,
+	const struct td_brain_request *request)
 {
 	int used = snprintf(s->value, VALUE_MAX,
 		"{\"epoch\": %llu, \"revision\": %llu, \"guest\": %s, \"places\": [",
@@ -147,8 +147,9 @@ static size_t write_value(
 	}
 	if (used < (int)VALUE_MAX)
 		used += snprintf(s->value + used, VALUE_MAX - (size_t)used,
-			"], \"guaranteed\": %s, \"job\": \"%s.%s\"}", guaranteed ? "true" : "false",
-			s->engine->kind->name, placement->id);
+			"], \"guaranteed\": %s, \"job\": \"%s.%s\", \"uid\": %u}",
+			request->guaranteed ? "true" : "false", s->engine->kind->name,
+			placement->id, request->uid);
 	return used < (int)VALUE_MAX ? (size_t)used : 0;
 }
 
@@ -189,7 +190,7 @@ static void sweep(struct td_scheduler *s)
 static int assign(struct td_scheduler *s, const struct td_brain_job *job,
 	const struct td_placement *placement)
 {
-	size_t length = write_value(s, placement, job->request.guaranteed);
+	size_t length = write_value(s, placement, &job->request);
 	int r;
 
 	if (!length || !is_plain(placement->id))

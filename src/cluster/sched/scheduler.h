@@ -21,7 +21,7 @@
 
 /*
  * assign/ID has the assignment as JSON: epoch, revision, guest, guaranteed (what the job asked
- * for), job (its name on the node, such as slurm.12) and places. It changes when a guest is
+ * for), job (its name on the node, such as slurm.12), uid and places. It changes when a guest is
  * upgraded.
  */
 struct td_scheduler;

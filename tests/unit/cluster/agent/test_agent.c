@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -319,6 +320,58 @@ TEST(assignments_of_this_node_are_files)
 	put_assign("18", NULL);
 	turn();
 	CHECK(!has_file("18", ""));
+	end();
+}
+
+/* The daemon tells of a guest. Returns which one the agent upgrades; "": none. */
+static const char *upgraded(const char *job, uint32_t pid, uint32_t uid, const char *beside)
+{
+	struct td_msg row = {.type = TD_MSG_TYPE_job, .job.pid = pid, .job.uid = uid};
+	struct td_msg other = {.type = TD_MSG_TYPE_job, .job.pid = 1, .job.uid = 1};
+	struct td_msg done = {.type = TD_MSG_TYPE_end, .end.rows = 2};
+	static struct td_msg asked;
+	int fd;
+
+	strcpy(row.job.job, job);
+	strcpy(row.job.class, "besteffort");
+	strcpy(other.job.job, beside);
+	strcpy(other.job.class, "besteffort");
+	CHECK_EQ(td_socket_send(daemon_fd, &row, NULL, 0), 0);
+	CHECK_EQ(td_socket_send(daemon_fd, &other, NULL, 0), 0);
+	round_ns += S;
+	done.end.time_ns = round_ns;
+	CHECK_EQ(td_socket_send(daemon_fd, &done, NULL, 0), 0);
+	now_ns += S;
+	turn();
+	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	*asked.set.job = 0;
+	if (fd < 0)
+		return "";
+	CHECK_EQ(td_socket_recv(fd, &asked, NULL, 0), 0);
+	CHECK_EQ(asked.type, TD_MSG_TYPE_set);
+	CHECK_STR(asked.set.value, "guaranteed");
+	close(fd);
+	return asked.set.job;
+}
+
+TEST(a_guest_is_upgraded_for_the_user_whose_job_it_is)
+{
+	const char *value = "{\"guest\": false, \"guaranteed\": true, \"job\": \"slurm.17\", "
+			    "\"uid\": 1000, \"places\": [{\"node\": \"node1\", \"gpu\": 0}]}";
+
+	begin();
+	accept_agent();
+	CHECK_EQ(fcntl(listener, F_SETFL, O_NONBLOCK), 0);
+	put_assign("17", value);
+	tell(0, 0, NULL);
+	CHECK_STR(upgraded("slurm.17", 4321, 1000, "slurm.17"), "4321");
+	CHECK_STR(upgraded("slurm.17", 4321, 1001, "x"), "");
+	CHECK_STR(upgraded("slurm.18", 4321, 1000, "x"), "");
+	CHECK_STR(upgraded("slurm.17", 4321, 1000, "4321"), "");
+	put_assign("17", "{\"guest\": false, \"guaranteed\": true, \"job\": \"slurm.17\", "
+			 "\"places\": [{\"node\": \"node1\", \"gpu\": 0}]}");
+	tell(0, 0, NULL);
+	CHECK_STR(upgraded("slurm.17", 4321, 1000, "x"), "");
 	end();
 }
 

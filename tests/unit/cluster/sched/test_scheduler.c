@@ -71,7 +71,7 @@ static void pass(uint32_t seconds)
 
 static struct td_local_job *submit(const char *id, uint32_t gpus)
 {
-	struct td_brain_request request = {.kind = "k", .gpus = gpus, .guaranteed = true};
+	struct td_brain_request request = {.kind = "k", .gpus = gpus, .uid = 7, .guaranteed = true};
 	struct td_local_job *job;
 
 	snprintf(request.id, sizeof(request.id), "%s", id);
@@ -94,7 +94,7 @@ TEST(a_job_is_placed_and_written_down)
 	CHECK_EQ(td_state_get(state[0], "/tandem/v1/assign/1", &item), 0);
 	CHECK(strstr(item.value, "{\"epoch\": 1, \"revision\": "));
 	CHECK(strstr(item.value, "\"guest\": false, \"places\": [{\"node\": \"node"));
-	CHECK(strstr(item.value, "}], \"guaranteed\": true, \"job\": \"local.1\"}"));
+	CHECK(strstr(item.value, "}], \"guaranteed\": true, \"job\": \"local.1\", \"uid\": 7}"));
 	td_state_item_deinit(&item);
 	/* An assignment that is over is deleted some time later. */
 	job->state = TD_LOCAL_ENDED;
