@@ -47,7 +47,7 @@ struct td_migration {
 	/* These belong to parking.c. undoes: another helper undoes what the first may have done. */
 	bool by_driver, undoes;
 	uint64_t unmovable;    /* why it goes by the driver; may be over when that refuses */
-	uint64_t began_ns;     /* when the helper began */
+	uint64_t began_ns;     /* when the helper, or the switch of a share, began */
 	struct td_bound bound; /* for a RESTART that exchanges the job */
 };
 

@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bounds.h"
 #include "base/parse.h"
 #include "base/time.h"
 #include "daemon/execute/actions.h"
 #include "daemon/model/job.h"
 #include "daemon/model/node.h"
+#include "daemon/node/stopped.h"
 #include "proto/orders.h"
 #include "proto/proto.h"
 #include "proto/unmovable.h"
@@ -134,6 +136,21 @@ static void time_out(
 	end(node, act, client->process, TD_ACTION_TIMED_OUT, reasons[act->migration.stage], now_ns);
 }
 
+/*
+ * Returns whether the program was stopped in the middle of the switch. It then needs no open gate,
+ * and must not find one when it goes on.
+ */
+static bool is_stopped_within(
+	const struct td_node *node, const struct td_act *act, const struct td_process *process)
+{
+	enum td_stop stop;
+
+	if (act->migration.stage != TD_MIGRATION_GO)
+		return false;
+	stop = td_stopped_now(node, process);
+	return stop != TD_STOP_NONE && stop != TD_STOP_SILENT;
+}
+
 void td_reshare_step(struct td_node *node, struct td_act *act, uint64_t now_ns)
 {
 	struct td_client *client = client_of(node, act);
@@ -152,10 +169,28 @@ void td_reshare_step(struct td_node *node, struct td_act *act, uint64_t now_ns)
 		client->process->moving.goes = true;
 		tell(node, client, act, TD_MOVE_GO);
 		act->migration.stage = TD_MIGRATION_GO;
+		act->migration.began_ns = now_ns;
 		act->migration.deadline_ns = now_ns + GO_NS;
 	}
-	if (now_ns >= act->migration.deadline_ns)
+	if (now_ns < act->migration.deadline_ns)
+		return;
+	if (is_stopped_within(node, act, client->process))
+		act->migration.deadline_ns = now_ns + GO_NS;
+	else
 		time_out(node, act, client, now_ns);
+}
+
+/*
+ * Returns the pause that the program reports, but no more than has passed since GO: its next share
+ * waits for many times as long.
+ */
+static uint64_t pause_of(const struct td_act *act, const struct td_msg_moved *msg, uint64_t now_ns)
+{
+	uint64_t most_ns = GO_NS;
+
+	if (act && act->migration.stage == TD_MIGRATION_GO)
+		most_ns = now_ns - act->migration.began_ns;
+	return td_min_u64(msg->pause_ns, most_ns);
 }
 
 static void done(struct td_node *node, struct td_process *process, struct td_act *act,
@@ -166,11 +201,11 @@ static void done(struct td_node *node, struct td_process *process, struct td_act
 
 	format_share(before, sizeof(before), client->sm_share_ppm);
 	format_share(after, sizeof(after), msg->sm_share_ppm);
-	(void)td_format_duration(took, sizeof(took), msg->pause_ns);
+	(void)td_format_duration(took, sizeof(took), pause_of(act, msg, now_ns));
 	client->sm_share_ppm = msg->sm_share_ppm < TD_PPM ? msg->sm_share_ppm : 0;
 	process->reshares++;
 	process->reshared_ns = now_ns;
-	process->reshare_pause_ns = msg->pause_ns;
+	process->reshare_pause_ns = pause_of(act, msg, now_ns);
 	if (!act)
 		return;
 	/* It has contexts of so many shares already, or its MPS server gives no more. */

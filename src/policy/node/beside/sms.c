@@ -31,13 +31,13 @@ static uint32_t in_steps(uint32_t ppm)
 	return (steps ? steps : 1) * TD_RESHARE_STEP_PPM;
 }
 
-static uint64_t rests_until_ns(const struct td_client_view *client)
+static uint64_t rests_until_ns(const struct td_client_view *client, bool grows)
 {
 	uint64_t rest_ns = TD_MOVES_REST_MIN_NS;
 
 	if (!client->reshared_ns)
 		return 0;
-	if (client->reshare_pause_ns > TD_MOVES_REST_MIN_NS / TD_MOVES_REST_TIMES)
+	if (grows && client->reshare_pause_ns > TD_MOVES_REST_MIN_NS / TD_MOVES_REST_TIMES)
 		rest_ns = client->reshare_pause_ns < TD_NEVER / TD_MOVES_REST_TIMES
 				  ? client->reshare_pause_ns * TD_MOVES_REST_TIMES
 				  : TD_NEVER;
@@ -51,7 +51,7 @@ uint32_t td_sms_reshare(struct td_reshare *reshare, const struct td_client_view 
 	uint32_t left = left_ppm ? left_ppm : TD_PPM;
 	bool grows = in_steps(left) >= has + TD_RESHARE_STEP_PPM,
 	     shrinks = left + TD_RESHARE_STEP_PPM / 2 <= has;
-	uint64_t due_ns, rest_ns = rests_until_ns(client);
+	uint64_t due_ns, rest_ns = rests_until_ns(client, grows);
 
 	if (!client->reshares || !(grows || shrinks)) {
 		*reshare = (struct td_reshare){0};

@@ -10,7 +10,8 @@
  * a tenth of the GPU, and a share changes only when the other one has been wanted without a break:
  * a smaller one for TD_RESHARE_SHRINK_NS, since it protects others, a larger one for
  * TD_RESHARE_GROW_NS, by the least that was left in that time. A program whose share has changed
- * keeps it for TD_MOVES_REST_TIMES the pause, at least TD_MOVES_REST_MIN_NS (moves.h).
+ * keeps it for TD_MOVES_REST_MIN_NS at least, and gets a larger one only after TD_MOVES_REST_TIMES
+ * the pause (moves.h): a long pause, as on a stalled machine, must not delay what protects others.
  */
 #pragma once
 

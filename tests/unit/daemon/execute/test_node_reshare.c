@@ -150,6 +150,59 @@ TEST(a_program_that_does_not_get_ready_keeps_its_share)
 	CHECK_EQ(client()->sm_share_ppm, 400000);
 }
 
+/* It can use no open gate meanwhile, and must find none in the middle of its switch. */
+TEST(a_program_that_is_stopped_in_the_switch_finds_its_gate_closed)
+{
+	const struct td_act *act;
+
+	begin_shares();
+	w.node.io.stop = fake_stop;
+	act = share("40%");
+	says(TD_MOVE_PREPARED, 0, 0);
+	CHECK_EQ(told.stage, TD_MOVE_GO);
+	CLIENT->stopped = TD_STOP_SIGNAL;
+	for (int i = 0; i < 9; i++) {
+		later(10 * S);
+		CHECK_EQ(act->state, TD_ACTION_RUNNING);
+	}
+	CHECK_EQ(told.stage, TD_MOVE_GO);
+	CHECK(!is_open(CLIENT));
+	CLIENT->stopped = TD_STOP_NONE;
+	says(TD_MOVE_DONE, 400000, 0);
+	CHECK_EQ(client()->sm_share_ppm, 400000);
+	CHECK(is_open(CLIENT));
+}
+
+TEST(a_program_that_runs_and_does_not_say_that_it_has_switched_is_let_go)
+{
+	const struct td_act *act;
+
+	begin_shares();
+	w.node.io.stop = fake_stop;
+	act = share("40%");
+	says(TD_MOVE_PREPARED, 0, 0);
+	later(31 * S);
+	CHECK_EQ(act->state, TD_ACTION_TIMED_OUT);
+	CHECK(is_open(CLIENT));
+}
+
+/* Its next share waits for many times the pause. */
+TEST(a_pause_that_is_longer_than_the_switch_is_not_believed)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_moved};
+
+	begin_shares();
+	(void)share("40%");
+	says(TD_MOVE_PREPARED, 0, 0);
+	w.now += S / 5;
+	msg.moved.number = told.number;
+	msg.moved.stage = TD_MOVE_DONE;
+	msg.moved.sm_share_ppm = 400000;
+	msg.moved.pause_ns = UINT64_MAX;
+	CHECK_EQ(say(&w, CLIENT, &msg), 0);
+	CHECK_EQ(CLIENT->process->reshare_pause_ns, S / 5);
+}
+
 TEST(a_program_that_leaves_the_gpu_meanwhile_can_come_back)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_detach};
