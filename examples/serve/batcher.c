@@ -91,6 +91,7 @@ static void run_batch(struct batcher *batcher, struct request **requests, uint32
 
 	for (uint32_t i = 0; i < count; i++)
 		inputs[i] = requests[i]->input;
+	network_hold(&batcher->network, count * batcher->activations);
 	if (batcher->kernel_ns || batcher->request_ns)
 		network_occupy(&batcher->network, batcher->sms,
 			batcher->kernel_ns + count * batcher->request_ns, batcher->bandwidth);

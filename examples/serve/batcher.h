@@ -29,7 +29,8 @@ struct batcher {
 	/* Each batch keeps so many SMs busy for that long, and longer for each of its requests. */
 	uint64_t kernel_ns, request_ns;
 	unsigned sms;
-	uint64_t bandwidth; /* bytes a second that it takes meanwhile */
+	uint64_t bandwidth;   /* bytes a second that it takes meanwhile */
+	uint64_t activations; /* bytes that each request of a batch takes */
 	pthread_mutex_t lock;
 	pthread_cond_t came;
 	/* Guarded by lock. */

@@ -18,6 +18,8 @@ CUresult cuCtxSetCurrent(CUcontext context);
 CUresult cuModuleLoadData(CUmodule *module, const void *image);
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name);
 CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
+CUresult cuMemFree_v2(CUdeviceptr address);
+CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value, size_t bytes);
 CUresult cuMemcpyHtoD_v2(CUdeviceptr address, const void *host, size_t bytes);
 CUresult cuMemcpyDtoH_v2(void *host, CUdeviceptr address, size_t bytes);
 CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
@@ -113,6 +115,17 @@ void network_occupy(const struct network *network, unsigned sms, uint64_t ns, ui
 		must(stream_start(&stream, sms, ns, bytes_per_s), "launch");
 	else
 		must(occupy_start(network->occupy, sms, ns), "launch");
+}
+
+void network_hold(struct network *network, uint64_t bytes)
+{
+	if (bytes <= network->activation_bytes)
+		return;
+	if (network->activation_bytes)
+		must(cuMemFree_v2(network->activations), "free");
+	must(cuMemAlloc_v2((CUdeviceptr *)&network->activations, bytes), "allocate activations");
+	must(cuMemsetD8_v2(network->activations, 1, bytes), "set");
+	network->activation_bytes = bytes;
 }
 
 void network_run(struct network *network, const float *inputs, uint32_t count, float *ret_outputs)

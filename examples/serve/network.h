@@ -19,6 +19,7 @@ struct network {
 	void *occupy;        /* CUfunction: occupy.h */
 	void *stream;        /* CUfunction: stream.h; NULL: not loaded */
 	uint64_t streamed;   /* its memory */
+	uint64_t activations, activation_bytes; /* address; 0 bytes: none yet */
 };
 
 /*
@@ -33,6 +34,12 @@ void network_init(
  * would. It does not wait.
  */
 void network_occupy(const struct network *network, unsigned sms, uint64_t ns, uint64_t bytes_per_s);
+
+/*
+ * Holds so much more memory from now on, as a framework's caching allocator does for the largest
+ * batch so far. Less than before changes nothing.
+ */
+void network_hold(struct network *network, uint64_t bytes);
 
 /*
  * Runs `count` rows, at most batch_max. Row i is filled with inputs[i]; outputs[i] is the mean of

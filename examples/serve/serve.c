@@ -42,7 +42,7 @@ struct serve {
 	struct MHD_Daemon *http;
 	const char *name;
 	uint64_t port, objective_ns, linger_ns, width, layers, batch_max, kernel_ns, request_ns,
-		sms, bandwidth;
+		sms, bandwidth, activations;
 	bool plain;
 };
 
@@ -232,7 +232,7 @@ static void completed(void *arg, struct MHD_Connection *connection, void **state
 static const char usage[] =
 	"usage: serve [--port N] [--name NAME] [--objective TIME] [--batch N] [--linger TIME]\n"
 	"             [--width N] [--layers N] [--kernel TIME] [--request TIME] [--sms N]\n"
-	"             [--bandwidth RATE] [--plain]\n"
+	"             [--bandwidth RATE] [--activations SIZE] [--plain]\n"
 	"Answers http://127.0.0.1:PORT/infer?x=NUMBER with a small network on the GPU.\n"
 	"  --port N          0 (the default): any, which is printed\n"
 	"  --objective TIME  for the 99th percentile of its latency, told to tandem\n"
@@ -243,6 +243,9 @@ static const char usage[] =
 	"its\n"
 	"                    requests --request TIME (0) more; with --bandwidth RATE of memory "
 	"(0)\n"
+	"  --activations SIZE  memory that each request of a batch takes (0); that of the largest "
+	"batch\n"
+	"                    so far is kept\n"
 	"  --plain           tell tandem nothing, as a service that does not know it\n";
 
 enum {
@@ -257,6 +260,7 @@ enum {
 	OPTION_SMS,
 	OPTION_REQUEST,
 	OPTION_BANDWIDTH,
+	OPTION_ACTIVATIONS,
 	OPTION_PLAIN
 };
 
@@ -272,6 +276,7 @@ static const struct option options[] = {
 	{"sms", required_argument, NULL, OPTION_SMS},
 	{"request", required_argument, NULL, OPTION_REQUEST},
 	{"bandwidth", required_argument, NULL, OPTION_BANDWIDTH},
+	{"activations", required_argument, NULL, OPTION_ACTIVATIONS},
 	{"plain", no_argument, NULL, OPTION_PLAIN},
 	{0},
 };
@@ -288,6 +293,7 @@ static int take_option(int c, struct td_err *err)
 	case OPTION_KERNEL: return td_parse_duration(optarg, &serve.kernel_ns, err);
 	case OPTION_REQUEST: return td_parse_duration(optarg, &serve.request_ns, err);
 	case OPTION_BANDWIDTH: return td_parse_size(optarg, 0, &serve.bandwidth, err);
+	case OPTION_ACTIVATIONS: return td_parse_size(optarg, 0, &serve.activations, err);
 	case OPTION_SMS: return td_parse_u64(optarg, 1, 1024, &serve.sms, err);
 	case OPTION_PLAIN: serve.plain = true; return 0;
 	default: break;
@@ -411,6 +417,7 @@ int main(int argc, char **argv)
 	serve.batcher.kernel_ns = serve.kernel_ns;
 	serve.batcher.request_ns = serve.request_ns;
 	serve.batcher.bandwidth = serve.bandwidth;
+	serve.batcher.activations = serve.activations;
 	serve.batcher.sms = (unsigned)serve.sms;
 	heed_the_end();
 	/* Without this call tandem ignores the others. */

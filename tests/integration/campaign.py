@@ -66,6 +66,13 @@ def plots_of(world):
     # Three panels (alone, wide, narrow) of two batches each.
     assert "</svg>" in text and text.count("beside layers") == 2 and ">alone<" in text, text[:400]
     assert text.count(">batch 4</tspan>") == 3 and "18 points" in text, text[:400]
+    # The campaign draws the same by itself, at its end; here nothing is left to measure.
+    assert world.tandem("set", "profiles=none").returncode == 0
+    ended = world.call(*world.command("--profiles", world.profiles, "--plot", f"{path[:-4]}2.svg"))
+    assert ended.returncode == 0 and "ms (" not in ended.stderr, ended
+    with open(f"{path[:-4]}2.svg") as f:
+        assert f.read() == text
+    assert world.tandem("set", f"profiles={world.profiles}").returncode == 0
 
 
 def one_that_is_ended_goes_on_and_leaves_the_node_as_it_was():

@@ -5,6 +5,7 @@ TAP on stdout; arguments: the build, cases. The profile is made here, not measur
 import contextlib
 import json
 import os
+import socket
 import struct
 import subprocess
 import time
@@ -55,22 +56,39 @@ class MudiWorld(MpsWorld):
             process.communicate()
 
     @contextlib.contextmanager
-    def service(self, *options, **environment):
+    def service(self, *options, rate=40, **environment):
         if not os.path.exists(SERVE):
             raise Skip("the example is built where libmicrohttpd is")
         with self.program(["--class", "online", "--name", "service"], SERVE, "--name", "api",
                           "--objective", "500ms", "--batch", "64", *options,
-                          **environment) as service:
-            url = service.stdout.readline().strip()
-            with subprocess.Popen([LOAD, "--url", url, "--rate", "40", "--for", "1h"],
-                                  env=self.environment, stdout=subprocess.DEVNULL) as load:
-                try:
-                    yield
-                finally:
-                    load.kill()
+                          **environment) as service, self.load(service, rate):
+            yield
 
-    def training(self, *options):
-        return self.program(["--name", "work", *options], TRAIN, "--size", "8m", "--gpu", "20ms",
+    @contextlib.contextmanager
+    def load(self, service, rate):
+        self.url = service.stdout.readline().strip()
+        with subprocess.Popen([LOAD, "--url", self.url, "--rate", str(rate), "--for", "1h"],
+                              env=self.environment, stdout=subprocess.DEVNULL) as load:
+            try:
+                yield
+            finally:
+                load.kill()
+
+    @contextlib.contextmanager
+    def plain_service(self, rate):
+        if not os.path.exists(SERVE):
+            raise Skip("the example is built where libmicrohttpd is")
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            port = s.getsockname()[1]
+        metrics = f"http://127.0.0.1:{port}/metrics,latency=serve_request_duration_seconds"
+        with self.program(["--class", "online", "--name", "api", "--metrics", metrics,
+                           "--objective", "500ms"], SERVE, "--plain",
+                          "--port", str(port)) as service, self.load(service, rate):
+            yield
+
+    def training(self, *options, size="8m"):
+        return self.program(["--name", "work", *options], TRAIN, "--size", size, "--gpu", "20ms",
                             "--cpu", "5ms", "--steps", "100000")
 
     def row(self, name):
@@ -161,6 +179,45 @@ def a_second_meeting_starts_nearer():
         assert len(world.events("profile")) == 1, world.events("profile")
 
 
+def a_service_that_grows_takes_memory_from_training():
+    """Both fit at first. Then batches grow with the rate, and so does the service's memory."""
+    with MudiWorld() as world:
+        world.begin()
+        for option in (f"profiles={world.profiles}", "gpu.capacity=512Mi", "policy=mudi"):
+            assert world.tandem("set", option).returncode == 0, option
+        with world.service("--batch", "16", "--linger", "200ms", "--activations", "16m", rate=5):
+            url = world.url
+            with world.training("--layers", LAYERS, size="420m"):
+                until(lambda: world.row("work").get("resident_bytes", 0) >= 420 << 20
+                      and world.row("work")["state"] == "running", "training has its memory")
+                before = world.row("service")["resident_bytes"]
+                done = json.loads(world.call(LOAD, "--url", url, "--rate", "60", "--for",
+                                             "6s").stdout)
+                service, work = world.row("service"), world.row("work")
+                assert service["resident_bytes"] >= before + (100 << 20), (before, service)
+                assert service["host_bytes"] == 0, service
+                assert work["resident_bytes"] + service["resident_bytes"] <= 512 << 20, work
+                assert work["host_bytes"] > 0 and work["out_bytes"] > 0, work
+                assert done["failed"] == 0 and done["ok"] > 300, done
+                until(lambda: world.row("work")["launches"] > work["launches"] + 20,
+                      "training goes on")
+        assert not [e for e in world.events() if e["kind"] in ("refused", "killed", "error")]
+
+
+def metrics_are_enough_for_mudi_to_tune_the_share():
+    """The service tells tandem nothing; its rate is that of its /metrics, its batch its own."""
+    with MudiWorld() as world:
+        world.begin()
+        for option in (f"profiles={world.profiles}", "policy=mudi"):
+            assert world.tandem("set", option).returncode == 0, option
+        with world.plain_service(rate=40), world.training("--layers", LAYERS):
+            until(lambda: world.row("api").get("requests_per_1000_seconds", 0) > 20000,
+                  "its rate is read")
+            until(lambda: 0 < world.row("api").get("sm_share_ppm", 0) < 900000,
+                  "its share is tuned")
+            until(lambda: world.row("work").get("state") == "running", "training runs")
+
+
 def beside_a_service_that_keeps_the_whole_gpu_training_is_paused():
     with MudiWorld() as world:
         world.begin()
@@ -194,5 +251,7 @@ if __name__ == "__main__":
     # One at a time: the model's times are kept only while nothing else needs the cores.
     run_cases([a_profile_lets_it_decide_and_the_batch_follows_the_objective,
                the_share_of_a_service_is_tuned_while_it_runs, a_second_meeting_starts_nearer,
+               a_service_that_grows_takes_memory_from_training,
+               metrics_are_enough_for_mudi_to_tune_the_share,
                beside_a_service_that_keeps_the_whole_gpu_training_is_paused,
                tandem_uses_the_curves_and_explains_it], at_once=1)

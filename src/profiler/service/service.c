@@ -28,6 +28,7 @@
 #include "profiler/service/grid.h"
 #include "profiler/service/learn.h"
 #include "profiler/service/node.h"
+#include "profiler/service/plot.h"
 #include "profiler/service/points.h"
 
 #define START_NS (60 * TD_NS_PER_S)
@@ -38,7 +39,7 @@
 
 struct campaign {
 	struct td_grid grid;
-	const char *name, *url, *beside;
+	const char *name, *url, *beside, *plot;
 	char profiles[4096], gpu[64], policy_before[64];
 	uint64_t bursts;
 	double quantile;
@@ -69,6 +70,7 @@ enum {
 	OPTION_BURSTS,
 	OPTION_QUANTILE,
 	OPTION_PROFILES,
+	OPTION_PLOT,
 	OPTION_HELP
 };
 
@@ -81,6 +83,7 @@ static const struct option options[] = {
 	{"bursts", required_argument, NULL, OPTION_BURSTS},
 	{"quantile", required_argument, NULL, OPTION_QUANTILE},
 	{"profiles", required_argument, NULL, OPTION_PROFILES},
+	{"plot", required_argument, NULL, OPTION_PLOT},
 	{"help", no_argument, NULL, OPTION_HELP},
 	{0},
 };
@@ -98,6 +101,7 @@ static const char usage[] =
 	"  --batches LIST    (" BATCHES ")\n"
 	"  --bursts N        for a point (20); --quantile P: of their latencies (0.99)\n"
 	"  --profiles DIR    for the profile and what was measured (the daemon's option profiles)\n"
+	"  --plot FILE       draw the points and the curves at the end, as tandem model --plot\n"
 	"Ended and started again, it goes on where it was.\n";
 
 static int take_option(struct campaign *c, int option, struct td_err *err)
@@ -120,6 +124,7 @@ static int take_option(struct campaign *c, int option, struct td_err *err)
 			return -EINVAL;
 		c->quantile = ppm / 1e6;
 		return 0;
+	case OPTION_PLOT: c->plot = optarg; return td_plot_check(optarg, err);
 	case OPTION_PROFILES: snprintf(c->profiles, sizeof(c->profiles), "%s", optarg); return 0;
 	default: return -EINVAL;
 	}
@@ -406,8 +411,9 @@ static int finish(struct campaign *c, struct td_err *err)
 	for (unsigned m = 0; m < TD_PROFILE_MODELS; m++)
 		printf("%-24s off by %.4g on a neighbour that was left out\n", names[m],
 			profile.error[m]);
+	r = c->plot ? td_plot_draw(c->plot, c->name, &profile, &c->points, err) : 0;
 	td_service_profile_deinit(&profile);
-	return 0;
+	return r;
 }
 
 static int run(struct campaign *c, struct td_err *err)
