@@ -62,6 +62,25 @@ def muxflow_matches_by_speeds_from_the_database_of_a_node():
         until(lambda: world.runs(late) and services[on(world, late)] == "quiet", "it is matched")
 
 
+def muxflow_sends_a_job_where_it_is_faster():
+    if not os.path.exists(PROFILE):
+        raise Skip("tandem-profile is built where SQLite and BLAS are")
+    with cluster("--policy", "muxflow", "--match", "4s", nodes=1, gpus=2, etcd=True) as world:
+        world.agent("node1", "--profiles", write_speeds(world, gpu_name(world)))
+        services = {}
+        for _ in range(2):
+            job = place(world, "busy", "--tandem=1,class=online")
+            services[on(world, job)] = job
+        heavy = place(world, "heavy", "--tandem=0.5")
+        before = on(world, heavy)
+        (other,) = set(services) - {before}
+        world.call("scancel", services[other])
+        place(world, "quiet", "--tandem=1,class=online")
+        until(lambda: world.runs(heavy) and on(world, heavy) == other, "it was sent there")
+        assert world.shown(heavy)["Restarts"] == "1" and "epoch=2" in world.comment(heavy)
+        assert "requeued: it was stopped to go where it is faster" in world.log()
+
+
 def mudi_selects_the_flattest_service():
     with cluster("--policy", "mudi", nodes=1, gpus=2, etcd=True) as world:
         folder = f"{world.directory}/profiles"
@@ -98,5 +117,6 @@ def what_there_is_no_profile_for_is_refused():
 if __name__ == "__main__":
     run_cases([dcuda_starts_where_the_demand_is_least,
                muxflow_matches_by_speeds_from_the_database_of_a_node,
+               muxflow_sends_a_job_where_it_is_faster,
                mudi_selects_the_flattest_service, what_there_is_no_profile_for_is_refused],
               at_once=3)

@@ -5,6 +5,7 @@
 #include "cluster/brain/policies.h"
 
 #define MATCH_NS (15 * 60 * TD_NS_PER_S) /* MuxFlow: "every 15 minutes" */
+#define MOVE_NS  (60 * TD_NS_PER_S)
 #define ROOM     64u
 
 static size_t aligned(size_t bytes)
@@ -24,6 +25,7 @@ static int init_as(void *memory, const struct td_brain_shape *s, enum td_guest_r
 {
 	const struct td_guest_params params = {.rule = rule,
 		.match_ns = s->match_ns ? s->match_ns : MATCH_NS,
+		.move_ns = s->restart_ns ? s->restart_ns : MOVE_NS,
 		.seed = s->seed ? s->seed : 1};
 	uint32_t gpus = s->nodes_max * s->node_gpus_max, node_gpus[TD_BRAIN_NODES_MAX];
 	int r = td_brain_shape_nodes(s, node_gpus);
@@ -45,7 +47,8 @@ static struct td_guest_request request_of(const struct td_brain_ask *ask)
 		.holds = ask->guaranteed,
 		.same_node = ask->same_node,
 		.bytes = ask->bytes,
-		.pool = ask->pool};
+		.pool = ask->pool,
+		.stays = ask->stays};
 }
 
 static int submit(void *memory, uint32_t job, const struct td_brain_ask *ask, uint64_t now_ns)
@@ -119,15 +122,22 @@ static void speed(void *memory, uint32_t kind, uint32_t other, bool held, double
 	(void)seen;
 }
 
+static enum td_brain_verb verb_of(
+	const struct td_guest_cluster *c, const struct td_guest_started *started)
+{
+	if (started->moves)
+		return TD_BRAIN_MOVE;
+	return c->jobs[started->job].is.holds ? TD_BRAIN_START : TD_BRAIN_START_GUEST;
+}
+
 static uint32_t step(void *memory, uint64_t now_ns, struct td_brain_action *ret, uint32_t room)
 {
 	const struct td_guest_cluster *c = memory;
-	uint32_t jobs[ROOM];
+	struct td_guest_started jobs[ROOM];
 	uint32_t count = td_guest_cluster_step(memory, now_ns, jobs, room < ROOM ? room : ROOM);
 
 	for (uint32_t k = 0; k < count; k++)
-		ret[k] = (struct td_brain_action){
-			c->jobs[jobs[k]].is.holds ? TD_BRAIN_START : TD_BRAIN_START_GUEST, jobs[k]};
+		ret[k] = (struct td_brain_action){verb_of(c, &jobs[k]), jobs[k].job};
 	return count;
 }
 

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "policy/cluster/antman_cluster.h"
-#include "policy/cluster/guest_cluster.h"
+#include "policy/cluster/guests/guest_cluster.h"
 
 /* The largest cluster that a brain can have, and what does not change while it runs. */
 struct td_brain_shape {

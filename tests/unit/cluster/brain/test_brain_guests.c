@@ -90,8 +90,10 @@ static void make_knowledge(void)
 	share_of = linear(share);
 	latency_of = linear(latency);
 	for (uint32_t s = 0; s < 2; s++)
-		curves[s] = (struct td_mudi_service){
-			&slope_of[s], &slope_of[s], &share_of, &latency_of, 0, 0, 0, NULL, 0};
+		curves[s] = (struct td_mudi_service){.left_slope = &slope_of[s],
+			.right_slope = &slope_of[s],
+			.knee_share = &share_of,
+			.knee_latency = &latency_of};
 	knowledge = (struct td_sim_knowledge){
 		.mudi = curves, .layers = layers, .profiled = KINDS, .muxflow = &speeds};
 }
@@ -178,6 +180,8 @@ static int brain_begin(struct td_cluster *c)
 		.jobs_max = JOBS + SERVICES,
 		.kinds_max = 16,
 		.gpu_bytes = c->gpus[0].memory_bytes,
+		/* So nobody is exchanged, because the simulator exchanges nobody. */
+		.restart_ns = 3600 * TD_NS_PER_S,
 		.seed = 2 * SEED + 1};
 	brain = td_brain_new(&params);
 	CHECK(brain);

@@ -104,8 +104,9 @@ static void make_model(
 static void put_speeds(const char *gpu)
 {
 	static struct td_speed_program programs[] = {{"busy", {0.9, 0.6, 0.4, 0.1}},
-		{"quiet", {0.1, 0.1, 0.1, 0.1}}, {"train", {0.8, 0.7, 0.5, 0.1}}};
-	struct td_speed_kind kind = {.count = 3, .programs = programs};
+		{"quiet", {0.1, 0.1, 0.1, 0.1}}, {"calmer", {0.867, 0.6, 0.4, 0.1}},
+		{"train", {0.8, 0.7, 0.5, 0.1}}};
+	struct td_speed_kind kind = {.count = 4, .programs = programs};
 	struct td_speed_file file = {1, &kind};
 	void *bytes;
 	size_t size;
@@ -202,5 +203,42 @@ TEST(a_brain_that_begins_to_lead_is_told_all)
 	submit("s2", "flat", true);
 	submit("job", "train", false);
 	CHECK(gpu_of("job") >= 0);
+	end();
+}
+
+/* A job runs beside a busy service, and a GPU comes whose service leaves it this much more. */
+static int gpu_after_a_better_one_came(const char *better, bool stays)
+{
+	struct td_brain_request request = {
+		.gpus = 1, .id = "job", .program = "train", .stays = stays};
+	int gpu;
+
+	begin(&td_brain_muxflow);
+	put_speeds("a GPU");
+	submit("s1", "busy", true);
+	submit("s2", "busy", true);
+	CHECK_EQ(gpu_of("s2"), 1);
+	CHECK_EQ(td_brain_submit(brain, &request, now), 0);
+	gpu = gpu_of("job");
+	CHECK(gpu >= 0);
+	td_brain_ended(brain, gpu ? "s1" : "s2", now);
+	submit("s3", better, true);
+	CHECK_EQ(gpu_of("s3"), !gpu); /* the service comes after the matching of that hour */
+	return gpu_of("job") == gpu ? 0 : 1;
+}
+
+TEST(muxflow_moves_a_job_where_that_is_worth_a_restart)
+{
+	const struct td_brain_job *job;
+
+	CHECK_EQ(gpu_after_a_better_one_came("quiet", false), 1);
+	job = td_brain_job(brain, td_brain_find(brain, "job"));
+	CHECK_EQ(job->epoch, 2); /* moved once, and no more */
+	CHECK_EQ(job->phase, TD_BRAIN_RUNNING);
+	end();
+	CHECK_EQ(gpu_after_a_better_one_came("quiet", true), 0);
+	end();
+	/* It is a little faster there, but not by what the restart costs. */
+	CHECK_EQ(gpu_after_a_better_one_came("calmer", false), 0);
 	end();
 }

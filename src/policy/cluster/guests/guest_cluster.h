@@ -3,17 +3,19 @@
  * start, MuxFlow's matching and Mudi's device selector.
  *
  * Purpose. The papers say on which GPU a job begins; the rest is the same and is here. All jobs are
- * served first come first served, and none is stopped or moved for others.
+ * served first come first served, and none is stopped for others.
  *
  * - Guaranteed and online jobs are holders: each has whole GPUs within its tenant's quota, at most
- *   one on a GPU. The first of a tenant that finds no place holds up those of its tenant.
+ *   one on a GPU. GPUs without guests come first. The first of a tenant that finds no place holds
+ *   up those of its tenant.
  * - All others are guests, chosen by the rule:
  *     dcuda    the least loaded GPU by the jobs' demands, among those whose memory stays below the
  *              watermark with the newcomer (balance.h); up to TD_GUESTS on a GPU. The first that
  *              finds no place holds up those behind it.
- *     muxflow  every match_ns. Jobs of several GPUs in order of arrival, on GPUs by chance; then a
- *              matching of jobs of one GPU with GPUs by predicted speed (muxflow_cluster.h). One
- *              guest on a GPU.
+ *     muxflow  every match_ns. Guests that run are exchanged where that gains more than their
+ *              restarts cost (guest_exchange.c). Jobs of several GPUs start in order of arrival, on
+ *              GPUs by chance. Then jobs of one GPU are matched with GPUs by predicted speed
+ *              (muxflow_cluster.h). One guest on a GPU.
  *     mudi     the GPU whose service has the least predicted slope beside it (selector.h). A GPU
  *              without a holder has the score 0. One guest on a GPU. Who finds no place is
  *              overtaken by jobs of other kinds.
@@ -65,6 +67,7 @@ struct td_guest_known {
 struct td_guest_params {
 	enum td_guest_rule rule;
 	uint64_t match_ns; /* muxflow: between two matchings */
+	uint64_t move_ns;  /* muxflow: what a restart costs; from match_ns on nobody is moved */
 	uint64_t seed;     /* muxflow: of the places by chance; not 0 */
 };
 
@@ -74,6 +77,7 @@ struct td_guest_request {
 	bool same_node;
 	uint64_t bytes; /* memory needed on each GPU; 0: unknown */
 	uint32_t pool;  /* the nodes where it may run (inventory.h) */
+	bool stays;     /* it is never moved */
 };
 
 struct td_guest_job {
@@ -92,6 +96,26 @@ enum td_guest_wait {
 	TD_GUEST_WAITS_FOR_MATCHING,
 };
 
+struct td_guest_started {
+	uint32_t job;
+	bool moves; /* it ran before, and goes to the GPU that it has now */
+};
+
+#define TD_GUEST_EXCHANGED 256u
+/* Memory of the matching; td_match_bytes() of the largest one is less. */
+#define TD_GUEST_EXCHANGE_BYTES (1u << 20)
+
+/* Scratch of guest_exchange.c, but for the cursor. */
+struct td_guest_exchange {
+	uint32_t cursor; /* the GPU where the next round begins */
+	uint32_t rows, columns;
+	uint32_t gpu[2 * TD_GUEST_EXCHANGED], matched[2 * TD_GUEST_EXCHANGED]; /* of each row */
+	/* For each column: the guest, and the rows of its GPU now and then. */
+	uint32_t job[TD_GUEST_EXCHANGED], own[TD_GUEST_EXCHANGED], to[TD_GUEST_EXCHANGED];
+	float weights[2 * TD_GUEST_EXCHANGED * TD_GUEST_EXCHANGED];
+	_Alignas(64) char memory[TD_GUEST_EXCHANGE_BYTES];
+};
+
 struct td_guest_cluster {
 	struct td_guest_params params;
 	struct td_inventory gpus;
@@ -106,7 +130,9 @@ struct td_guest_cluster {
 	uint8_t *gpu_kind;            /* of each GPU */
 	struct td_guest_known *known; /* kinds of GPUs x kinds */
 	/* Jobs that have been started and were not returned yet. */
-	uint32_t *started, started_count, started_next;
+	struct td_guest_started *started;
+	uint32_t started_count, started_next;
+	struct td_guest_exchange *exchange; /* muxflow */
 	uint64_t matched_ns, random;
 	bool has_matched, changed;
 	/* Scratch from here on. */
@@ -158,15 +184,29 @@ void td_guest_cluster_know(struct td_guest_cluster *cluster, uint32_t gpu_kind, 
 void td_guest_cluster_look_again(struct td_guest_cluster *cluster);
 
 /*
- * Starts what can start now. Returns the number of jobs in ret_jobs, at most `room`; while it is
- * `room`, there may be more.
+ * Starts and moves what can be now. Returns the number of jobs in ret_jobs, at most `room`; while
+ * it is `room`, there may be more.
  */
-uint32_t td_guest_cluster_step(
-	struct td_guest_cluster *cluster, uint64_t now_ns, uint32_t *ret_jobs, uint32_t room);
+uint32_t td_guest_cluster_step(struct td_guest_cluster *cluster, uint64_t now_ns,
+	struct td_guest_started *ret_jobs, uint32_t room);
 /* Returns what a waiting job waits for. */
 enum td_guest_wait td_guest_cluster_waits(const struct td_guest_cluster *cluster, uint32_t job);
 
-/* --- shared by guest_cluster.c and guest_rules.c --- */
+/* --- shared by guest_cluster.c, guest_rules.c and guest_exchange.c --- */
+
+/* Tells whether the GPU takes one more guest. */
+bool td_guest_is_open(const struct td_guest_cluster *cluster, uint32_t gpu);
+/* Tells whether the GPU is in the job's pool and has memory for it. */
+bool td_guest_may_use(
+	const struct td_guest_cluster *cluster, const struct td_guest_job *job, uint32_t gpu);
+/* Returns the number of the GPU's pair: its own kind and its holder's. */
+uint32_t td_guest_pair(const struct td_guest_cluster *cluster, uint32_t gpu);
+/*
+ * MuxFlow: returns the predicted speed of a kind of guests on the GPUs of a pair; 0: it may not go
+ * there, or its speed is not known.
+ */
+float td_guest_weight(const struct td_guest_cluster *cluster, uint32_t pair, uint32_t kind);
+void td_guest_exchange_guests(struct td_guest_cluster *cluster);
 
 /* Starts a job on the GPUs of cluster->found. */
 void td_guest_start(struct td_guest_cluster *cluster, uint32_t job);

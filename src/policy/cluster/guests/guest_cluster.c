@@ -1,5 +1,5 @@
 /* The queues, the holders and the places of guest_cluster.h. The rules are in guest_rules.c. */
-#include "policy/cluster/guest_cluster.h"
+#include "policy/cluster/guests/guest_cluster.h"
 
 #include <errno.h>
 #include <string.h>
@@ -46,6 +46,7 @@ static void carve_matching(struct td_guest_cluster *c, char *memory, size_t *use
 	c->column_counts = carve(memory, used, c->kinds, sizeof(*c->column_counts));
 	c->matched = carve(memory, used, units, sizeof(*c->matched));
 	c->weights = carve(memory, used, (size_t)rows * c->kinds, sizeof(*c->weights));
+	c->exchange = carve(memory, used, 1, sizeof(*c->exchange));
 	c->match_bytes = aligned(td_match_bytes(rows, c->kinds, units));
 	c->match_memory = carve(memory, used, 1, c->match_bytes);
 }
@@ -97,7 +98,8 @@ int td_guest_cluster_init(struct td_guest_cluster *c, void *memory, size_t bytes
 
 	for (uint32_t n = 0; n < nodes; n++)
 		gpus += node_gpus[n];
-	if (!kinds || !tenants || tenants > TD_TENANTS_MAX || !params->seed)
+	if (!kinds || !tenants || tenants > TD_TENANTS_MAX || !params->seed ||
+		(params->rule == TD_GUEST_MUXFLOW && !params->match_ns))
 		return -EINVAL;
 	if (bytes < td_guest_cluster_bytes(nodes, gpus, jobs_max, kinds, params->rule))
 		return -ENOMEM;
@@ -204,7 +206,7 @@ static void start(struct td_guest_cluster *c, uint32_t id)
 void td_guest_start(struct td_guest_cluster *c, uint32_t id)
 {
 	start(c, id);
-	c->started[c->started_count++] = id;
+	c->started[c->started_count++] = (struct td_guest_started){.job = id};
 }
 
 /* Takes a running job off its GPUs. */
@@ -354,10 +356,13 @@ void td_guest_cluster_look_again(struct td_guest_cluster *c)
 static bool find_free(struct td_guest_cluster *c, uint32_t id)
 {
 	const struct td_guest_request *is = &c->jobs[id].is;
+	bool found = is->gpus <= c->quota[is->tenant] - c->used[is->tenant] &&
+		     td_inventory_find_free_in(
+			     &c->gpus, id, is->gpus, is->same_node, is->pool, c->found) == is->gpus;
 
-	return is->gpus <= c->quota[is->tenant] - c->used[is->tenant] &&
-	       td_inventory_find_free_in(
-		       &c->gpus, id, is->gpus, is->same_node, is->pool, c->found) == is->gpus;
+	for (uint32_t k = 0; found && k < is->gpus; k++)
+		found = td_guest_may_use(c, &c->jobs[id], c->found[k]);
+	return found;
 }
 
 static void start_holders(struct td_guest_cluster *c)
@@ -375,8 +380,8 @@ static void start_holders(struct td_guest_cluster *c)
 	}
 }
 
-uint32_t td_guest_cluster_step(
-	struct td_guest_cluster *c, uint64_t now_ns, uint32_t *ret_jobs, uint32_t room)
+uint32_t td_guest_cluster_step(struct td_guest_cluster *c, uint64_t now_ns,
+	struct td_guest_started *ret_jobs, uint32_t room)
 {
 	uint32_t n = 0;
 

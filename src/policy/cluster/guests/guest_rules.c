@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "policy/cluster/baselines.h"
-#include "policy/cluster/guest_cluster.h"
+#include "policy/cluster/guests/guest_cluster.h"
 
 #define NONE UINT32_MAX
 
@@ -24,8 +24,7 @@ static bool is_held(const struct td_guest_cluster *c, uint32_t gpu)
 	return c->gpus.holder[gpu] != TD_NO_JOB;
 }
 
-/* Tells whether the GPU takes one more guest. */
-static bool is_open(const struct td_guest_cluster *c, uint32_t gpu)
+bool td_guest_is_open(const struct td_guest_cluster *c, uint32_t gpu)
 {
 	uint32_t most = c->params.rule == TD_GUEST_DCUDA ? TD_GUESTS : 1;
 
@@ -33,7 +32,8 @@ static bool is_open(const struct td_guest_cluster *c, uint32_t gpu)
 	       c->gpus.guest_count[gpu] < most;
 }
 
-static bool may_use(const struct td_guest_cluster *c, const struct td_guest_job *job, uint32_t gpu)
+bool td_guest_may_use(
+	const struct td_guest_cluster *c, const struct td_guest_job *job, uint32_t gpu)
 {
 	return td_inventory_is_in(&c->gpus, gpu, job->is.pool) &&
 	       (!c->gpu_bytes || bytes_on(c, gpu) + job->is.bytes <= c->gpu_bytes);
@@ -55,7 +55,7 @@ static uint32_t list_open(
 
 		for (uint32_t k = 0; k < found; k++)
 			is_taken |= c->found[k] == g;
-		if (is_taken || !is_open(c, g) || !may_use(c, job, g))
+		if (is_taken || !td_guest_is_open(c, g) || !td_guest_may_use(c, job, g))
 			continue;
 		c->open[n++] = g;
 		c->open_on[v->node[g]]++;
@@ -92,8 +92,7 @@ static bool place(struct td_guest_cluster *c, uint32_t id, choose_fn *choose)
 
 /* --- what is known --- */
 
-/* Returns the number of the GPU's pair: its own kind and its holder's. */
-static uint32_t pair_of(const struct td_guest_cluster *c, uint32_t gpu)
+uint32_t td_guest_pair(const struct td_guest_cluster *c, uint32_t gpu)
 {
 	uint32_t holder = c->gpus.holder[gpu];
 
@@ -175,7 +174,7 @@ static uint32_t choose_flattest(
 	for (uint32_t p = 0; p < TD_GUEST_PAIRS(c->kinds); p++)
 		c->scores[p] = NAN; /* not known: such a GPU is not chosen */
 	for (uint32_t k = 0; k < n; k++) {
-		uint32_t pair = pair_of(c, c->open[k]), gpu_kind = c->gpu_kind[c->open[k]];
+		uint32_t pair = td_guest_pair(c, c->open[k]), gpu_kind = c->gpu_kind[c->open[k]];
 		const struct td_guest_known *holder = holder_of(c, pair);
 		const struct td_guest_known *guest = known_of(c, gpu_kind, job->is.kind);
 
@@ -229,8 +228,7 @@ static uint32_t choose_unheld(
 	return NONE;
 }
 
-/* Returns the predicted speed of a kind of guests on the GPUs of a pair; 0: it may not go there. */
-static float weight_of(const struct td_guest_cluster *c, uint32_t pair, uint32_t kind)
+float td_guest_weight(const struct td_guest_cluster *c, uint32_t pair, uint32_t kind)
 {
 	static const struct td_muxflow_profile nobody = {0};
 	uint32_t gpu_kind = pair / (c->kinds + 1);
@@ -249,7 +247,7 @@ static uint32_t choose_fastest(
 	float most = 0;
 
 	for (uint32_t k = 0; k < n; k++) {
-		float weight = weight_of(c, pair_of(c, c->open[k]), job->is.kind);
+		float weight = td_guest_weight(c, td_guest_pair(c, c->open[k]), job->is.kind);
 
 		if (weight > most) {
 			most = weight;
@@ -265,10 +263,10 @@ static uint32_t list_rows(struct td_guest_cluster *c)
 	uint32_t rows = 0;
 
 	for (uint32_t g = 0; g < c->gpus.gpu_count; g++) {
-		uint32_t pair = pair_of(c, g), row = 0;
+		uint32_t pair = td_guest_pair(c, g), row = 0;
 
 		c->row_of[g] = NONE;
-		if (!is_open(c, g))
+		if (!td_guest_is_open(c, g))
 			continue;
 		while (row < rows && c->row_pair[row] != pair)
 			row++;
@@ -305,7 +303,7 @@ static void start_one(struct td_guest_cluster *c, uint32_t kind, uint32_t gpu)
 	for (uint32_t id = c->guests.first; id != NONE; id = c->jobs[id].next) {
 		const struct td_guest_job *job = &c->jobs[id];
 
-		if (job->is.gpus != 1 || job->is.kind != kind || !may_use(c, job, gpu))
+		if (job->is.gpus != 1 || job->is.kind != kind || !td_guest_may_use(c, job, gpu))
 			continue;
 		c->found[0] = gpu;
 		td_guest_start(c, id);
@@ -328,7 +326,7 @@ static void match(struct td_guest_cluster *c)
 	for (uint32_t r = 0; r < rows; r++)
 		for (uint32_t k = 0; k < columns; k++)
 			c->weights[(size_t)r * columns + k] =
-				weight_of(c, c->row_pair[r], c->columns[k]);
+				td_guest_weight(c, c->row_pair[r], c->columns[k]);
 	if (!rows || !columns ||
 		td_match_solve(&problem, &td_match_default, c->match_memory, c->match_bytes,
 			c->matched, &result, &solved) < 0)
@@ -352,6 +350,7 @@ static void start_muxflow(struct td_guest_cluster *c)
 {
 	bool waits = false;
 
+	td_guest_exchange_guests(c);
 	for (uint32_t id = c->guests.first, next; id != NONE && !waits; id = next) {
 		next = c->jobs[id].next;
 		waits = c->jobs[id].is.gpus > 1 && !place(c, id, choose_any);
