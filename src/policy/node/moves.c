@@ -209,11 +209,10 @@ uint32_t td_moves_look(struct td_moves *moves, const struct td_view *view, uint6
 
 /* -- moves -- */
 
-static bool is_wanted(
-	const struct td_balance_move *wanted, uint32_t count, uint32_t app, uint32_t to)
+static bool is_wanted(const struct td_balance_move *wanted, uint32_t count, uint32_t app)
 {
 	for (uint32_t m = 0; m < count; m++)
-		if (wanted[m].app == app && wanted[m].to == to)
+		if (wanted[m].app == app)
 			return true;
 	return false;
 }
@@ -223,7 +222,7 @@ void td_moves_plan(struct td_moves *moves, const struct td_view *view,
 	enum td_move_reason why, uint64_t now_ns, struct td_plan *plan)
 {
 	for (uint32_t c = 0; c < view->client_count; c++)
-		if (moves->known[c].wanted && !is_wanted(wanted, count, c, moves->known[c].to))
+		if (!is_wanted(wanted, count, c))
 			moves->known[c].wanted = false;
 	for (uint32_t m = 0; m < count; m++) {
 		const struct td_balance_move *move = &wanted[m];
@@ -232,11 +231,13 @@ void td_moves_plan(struct td_moves *moves, const struct td_view *view,
 		if (move->app >= view->client_count || view->gpus[move->to].shut)
 			continue;
 		known = &moves->known[move->app];
-		if (!known->wanted) {
+		if (!known->wanted || known->why != why) {
 			known->wanted = true;
-			known->to = move->to;
+			known->why = why;
 			known->wanted_since_ns = now_ns;
 		}
+		/* Where two targets are much alike, now one is the better, now the other. */
+		known->to = move->to;
 		if (now_ns - known->wanted_since_ns < hold_ns[m])
 			continue;
 		td_plan_act(plan, &(struct td_action){.kind = TD_ACTION_MIGRATE,

@@ -40,6 +40,7 @@ struct td_moves_known {
 	bool is_learned;
 	uint64_t room_at_ns, room_since_ns;
 	bool wanted;
+	enum td_move_reason why;
 	uint32_t to;
 	uint64_t wanted_since_ns;
 };

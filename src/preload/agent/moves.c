@@ -11,6 +11,7 @@
 #include "preload/agent/plans_internal.h"
 #include "preload/base/agent_calls.h"
 #include "preload/base/thread.h"
+#include "preload/context/context.h"
 #include "preload/context/marker.h"
 #include "proto/unmovable.h"
 
@@ -235,7 +236,9 @@ void td_moves_step(void (*send)(const struct td_msg *msg), bool looks)
 {
 	if (move.state == PREPARING && atomic_load(&ended))
 		settle(send);
-	if ((looks && td_plans_backend()) || (td_moves_is_held() && !told.is))
+	/* A policy can move a program that has just come only once it has been told of. */
+	if (((looks || (!told.is && td_context_gpu_count())) && td_plans_backend()) ||
+		(td_moves_is_held() && !told.is))
 		look(send);
 }
 

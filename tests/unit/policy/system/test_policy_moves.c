@@ -180,6 +180,25 @@ TEST(dcuda_takes_a_newcomers_first_window_as_its_demand)
 	CHECK_EQ(count_actions(TD_ACTION_MIGRATE, b), 1);
 }
 
+/* It has to leave, wherever it goes. */
+TEST(dcuda_waits_no_longer_where_two_targets_are_alike)
+{
+	start("dcuda", 3);
+	struct td_client_view *a = add(1, 0, TD_CLASS_BESTEFFORT, GIB),
+			      *b = add(2, 0, TD_CLASS_BESTEFFORT, GIB),
+			      *c = add(3, 1, TD_CLASS_BESTEFFORT, GIB),
+			      *d = add(4, 2, TD_CLASS_BESTEFFORT, GIB);
+
+	a->core_ppm = 600000;
+	b->core_ppm = 700000;
+	for (int i = 0; i < 4; i++) {
+		c->core_ppm = i % 2 ? 100000 : 200000;
+		d->core_ppm = i % 2 ? 200000 : 100000;
+		pass(100 * MS);
+	}
+	CHECK_EQ(count_actions(TD_ACTION_MIGRATE, b), 1);
+}
+
 /*
  * The first needs half of a GPU and works on the host while its kernels run. Beside a program that
  * fills the GPU it has work in flight nearly always, and loses little.
