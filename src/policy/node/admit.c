@@ -27,17 +27,18 @@ static void gather(const struct td_view *view, const uint16_t *first, struct gro
 	}
 }
 
-static bool has_places(const struct group *group, const uint32_t left[TD_GPU_MAX])
+static bool has_places(
+	const struct td_view *view, const struct group *group, const uint32_t left[TD_GPU_MAX])
 {
-	for (uint32_t gpu = 0; gpu < TD_GPU_MAX; gpu++)
+	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++)
 		if (group->clients[gpu] > left[gpu])
 			return false;
 	return true;
 }
 
-static void take(const struct group *group, uint32_t left[TD_GPU_MAX])
+static void take(const struct td_view *view, const struct group *group, uint32_t left[TD_GPU_MAX])
 {
-	for (uint32_t gpu = 0; gpu < TD_GPU_MAX; gpu++)
+	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++)
 		left[gpu] -= group->clients[gpu] < left[gpu] ? group->clients[gpu] : left[gpu];
 }
 
@@ -52,13 +53,13 @@ static void admit(const struct td_view *view, const uint16_t *first, struct grou
 		group->open = !group->paused;
 		if (group->protected)
 			continue;
-		group->open &= (group->holding || group->wants) && has_places(group, left);
+		group->open &= (group->holding || group->wants) && has_places(view, group, left);
 		/*
 		 * A group that is about to close still takes its places; a waiting one keeps its
 		 * turn.
 		 */
 		if (group->holding || (group->wants && !group->paused))
-			take(group, left);
+			take(view, group, left);
 	}
 }
 

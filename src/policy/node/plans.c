@@ -72,17 +72,23 @@ void td_plan_act(struct td_plan *plan, const struct td_action *action)
 		plan->actions[plan->action_count++] = *action;
 }
 
+_Static_assert(!(TD_CLIENT_MAX & (TD_CLIENT_MAX - 1)), "the table of groups has a power of two");
+
 void td_group_firsts(const struct td_view *view, uint16_t *ret_first)
 {
 	/* Hash of the group id -> index of its first client + 1. */
-	uint16_t index[2 * TD_CLIENT_MAX] = {0};
+	uint16_t index[2 * TD_CLIENT_MAX];
+	uint32_t size = 16;
 
+	while (size < 2 * view->client_count)
+		size *= 2;
+	memset(index, 0, size * sizeof(*index));
 	for (uint32_t c = 0; c < view->client_count; c++) {
 		uint32_t group = view->clients[c].group;
-		uint32_t slot = group * 2654435761u % (2 * TD_CLIENT_MAX);
+		uint32_t slot = (group * 2654435761u >> 16) % size;
 
 		while (index[slot] && view->clients[index[slot] - 1].group != group)
-			slot = (slot + 1) % (2 * TD_CLIENT_MAX);
+			slot = (slot + 1) % size;
 		if (!index[slot])
 			index[slot] = (uint16_t)(c + 1);
 		ret_first[c] = (uint16_t)(index[slot] - 1);
