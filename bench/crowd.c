@@ -130,8 +130,8 @@ static void attach(struct program *program, unsigned i)
 	struct td_msg msg = {.type = TD_MSG_TYPE_attach};
 
 	snprintf(hello.job, sizeof(hello.job), "%u.bench", i);
-	program->process = td_node_hello(
-		&node, program, 100 + (int)i, td_identity_local(1000), &hello, now_ns);
+	program->process =
+		td_node_hello(&node, program, 100 + (int)i, td_identity_local(0), &hello, now_ns);
 	if (!program->process)
 		abort();
 	(void)settle();
@@ -215,6 +215,11 @@ static void measure(unsigned clients)
 		begin();
 		wakeup = settle();
 		end(&handovers);
+	}
+	if (node.client_count != clients) {
+		fprintf(stderr, "crowd: %u of %u programs are clients\n", node.client_count,
+			clients);
+		exit(1);
 	}
 	print(clients, "one attaches", &attaches);
 	print(clients, "one launches first", &launches);

@@ -153,12 +153,14 @@ static const char *refusal(
 
 bool td_move_is_possible(const struct td_node *node, const struct td_process *process)
 {
-	const struct td_act *refused = td_actions_of(node, process, TD_ACTION_MIGRATE);
+	const struct td_act *refused;
 
-	return process->can & TD_CAN_MOVE && process->told_movable && !process->unmovable &&
-	       !process->moving.number && !process->parking.number && !process->failed &&
-	       !process->stop.is && !process->leave.asked_ns &&
-	       !(refused && td_act_has_ended(refused));
+	if (!(process->can & TD_CAN_MOVE) || !process->told_movable || process->unmovable ||
+		process->moving.number || process->parking.number || process->failed ||
+		process->stop.is || process->leave.asked_ns)
+		return false;
+	refused = td_actions_of(node, process, TD_ACTION_MIGRATE);
+	return !(refused && td_act_has_ended(refused));
 }
 
 void td_move_begin(struct td_node *node, struct td_act *act, uint64_t now_ns)

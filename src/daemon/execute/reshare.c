@@ -66,11 +66,13 @@ const char *td_reshare_obstacle(const struct td_process *process)
 bool td_reshare_is_possible(const struct td_node *node, const struct td_client *client)
 {
 	const struct td_process *process = client->process;
-	const struct td_act *refused = td_actions_of(node, process, TD_ACTION_SHARE);
+	const struct td_act *refused;
 
-	return td_client_reshares(client) && !process->moving.number && !process->parking.number &&
-	       !process->stop.is && !process->leave.asked_ns &&
-	       !(refused && td_act_has_ended(refused));
+	if (!td_client_reshares(client) || process->moving.number || process->parking.number ||
+		process->stop.is || process->leave.asked_ns)
+		return false;
+	refused = td_actions_of(node, process, TD_ACTION_SHARE);
+	return !(refused && td_act_has_ended(refused));
 }
 
 /* Ends the change. */

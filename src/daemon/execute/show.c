@@ -41,13 +41,9 @@ static const struct td_profile *profile_of(const struct td_node *node, struct td
 	const struct td_process *process = client->process;
 	const struct td_service_page *page = process->service_page;
 	const struct td_profile_entry *entry = process->service ? process->service->profile : NULL;
-	uint32_t asks = node->policy->needs | (node->profiles.good_count ? node->policy->uses : 0);
 	bool knows = false;
 
 	client->profile = (struct td_profile){0};
-	/* Other policies do not ask, and the page of a program is not in the cache. */
-	if (!(asks & TD_HAS(PROFILES)))
-		return NULL;
 	for (uint32_t k = 0; page && k < TD_LAYER_KINDS; k++) {
 		client->profile.layers[k] =
 			atomic_load_explicit(&page->layers[k], memory_order_relaxed);
@@ -58,10 +54,21 @@ static const struct td_profile *profile_of(const struct td_node *node, struct td
 	return knows || client->profile.service ? &client->profile : NULL;
 }
 
+/* Returns whether the policy asks what is known of clients in advance. */
+static bool asks_profiles(const struct td_node *node)
+{
+	uint32_t uses = node->profiles.good_count ? node->policy->uses : 0;
+
+	return (node->policy->needs | uses) & TD_HAS(PROFILES);
+}
+
 /* Fills in what is known of the client in advance, and sets the flag that it is known. */
 static void show_profile(
 	const struct td_node *node, struct td_client *client, struct td_client_view *view)
 {
+	/* Other policies do not ask, and the page of a program is not in the cache. */
+	if (!asks_profiles(node))
+		return;
 	view->profile = profile_of(node, client);
 	if (view->profile)
 		view->has |= TD_HAS(PROFILES);
@@ -167,6 +174,57 @@ static void hide_reserved(struct td_node *node, uint32_t gpu)
 	*capacity -= reserved < *capacity ? reserved : *capacity;
 }
 
+/* Fills in the row of a client. It is written in place: with many clients a copy of each shows. */
+static void show_client(const struct td_node *node, struct td_client *client,
+	struct td_client_view *view, uint64_t now_ns)
+{
+	const struct td_process *process = client->process;
+	const struct td_job *job = process->job;
+
+	*view = (struct td_client_view){0};
+	view->id = client->id;
+	view->gpu = client->gpu;
+	view->group = job->group;
+	view->has = td_abilities_of(node, client);
+	view->stands_by = job->instance && process->instance && process->instance != job->instance;
+	view->class = job->settings.class;
+	view->weight = job->settings.weight;
+	view->phase = process->phase;
+	view->wants = process->wants || client->needs;
+	view->paused = job->settings.paused || job->leaves;
+	view->movable = td_fixed_is_movable(node, client);
+	view->last_resort = td_fixed_is_last_resort(client, view->movable);
+	view->pages_itself = process->backend == TD_BACKEND_MANAGED;
+	view->whole = process->backend != TD_BACKEND_MANAGED && !client->spills;
+	view->drain_overruns = process->drain_overruns;
+	view->wants_since_ns = process->wants_since_ns;
+	view->idle_since_ns = process->idle_since_ns;
+	view->phase_since_ns = process->phase_since_ns;
+	view->demanded_bytes = td_soft_demand(client);
+	view->resident_bytes = client->device.used;
+	view->fixed_bytes = td_fixed_bytes(client);
+	view->limit_bytes = client->device.told;
+	view->held_ns = td_process_held_ns(process, now_ns);
+	view->host_bytes = host_bytes_shown(client);
+	view->peak_bytes = client->peak_bytes;
+	view->minimal_bytes =
+		client->cached_bytes ? client->demanded_bytes - client->cached_bytes : 0;
+	view->launches = process->launches;
+	view->steps = process->steps.count;
+	view->step_ns = process->steps.step_ns;
+	view->step_began_ns = process->steps.began_ns;
+	view->step_unit = process->steps.unit;
+	view->slack_ppm = job->settings.slack_ppm;
+	view->gpu_time_ns = process->meter ? 1 + atomic_load(&process->meter->gpu_ns) : 0;
+	view->sm_share_ppm = td_sm_share_ppm(node, client);
+	show_rates(view, &client->activity);
+	show_moves(node, process, view);
+	view->reshares = td_reshare_is_possible(node, client);
+	show_service(process->service, view);
+	show_profile(node, client, view);
+	view->fresh = td_process_fresh(process, &view->tries);
+}
+
 void td_show_view(struct td_node *node, struct td_view *view, uint64_t now_ns)
 {
 	uint32_t n = 0;
@@ -201,54 +259,8 @@ void td_show_view(struct td_node *node, struct td_view *view, uint64_t now_ns)
 			continue;
 		}
 		node->shown[n] = client;
-		node->views[n] = (struct td_client_view){
-			.id = client->id,
-			.gpu = client->gpu,
-			.group = process->job->group,
-			.has = td_abilities_of(node, client),
-			.stands_by = process->job->instance && process->instance &&
-				     process->instance != process->job->instance,
-			.class = process->job->settings.class,
-			.weight = process->job->settings.weight,
-			.phase = process->phase,
-			.wants = process->wants || client->needs,
-			.paused = process->job->settings.paused || process->job->leaves,
-			.movable = td_fixed_is_movable(node, client),
-			.last_resort = td_fixed_is_last_resort(node, client),
-			.pages_itself = process->backend == TD_BACKEND_MANAGED,
-			.whole = process->backend != TD_BACKEND_MANAGED && !client->spills,
-			.drain_overruns = process->drain_overruns,
-			.wants_since_ns = process->wants_since_ns,
-			.idle_since_ns = process->idle_since_ns,
-			.phase_since_ns = process->phase_since_ns,
-			.demanded_bytes = td_soft_demand(client),
-			.resident_bytes = client->device.used,
-			.fixed_bytes = td_fixed_bytes(client),
-			.limit_bytes = client->device.told,
-			.held_ns = td_process_held_ns(process, now_ns),
-			.host_bytes = host_bytes_shown(client),
-			.peak_bytes = client->peak_bytes,
-			.minimal_bytes = client->cached_bytes
-						 ? client->demanded_bytes - client->cached_bytes
-						 : 0,
-			.launches = process->launches,
-			.steps = process->steps.count,
-			.step_ns = process->steps.step_ns,
-			.step_began_ns = process->steps.began_ns,
-			.step_unit = process->steps.unit,
-			.slack_ppm = process->job->settings.slack_ppm,
-			.gpu_time_ns =
-				process->meter ? 1 + atomic_load(&process->meter->gpu_ns) : 0,
-			.sm_share_ppm = td_sm_share_ppm(node, client),
-		};
-		show_rates(&node->views[n], &client->activity);
-		node->read_due_ns[n] = td_activity_due_ns(&client->activity);
-		show_moves(node, process, &node->views[n]);
-		node->views[n].reshares = td_reshare_is_possible(node, client);
-		show_service(process->service, &node->views[n]);
-		show_profile(node, client, &node->views[n]);
-		node->views[n].fresh = td_process_fresh(process, &node->views[n].tries);
-		n++;
+		show_client(node, client, &node->views[n], now_ns);
+		node->read_due_ns[n++] = td_activity_due_ns(&client->activity);
 	}
 	node->shown_count = n;
 	show_activity(node);

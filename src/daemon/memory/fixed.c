@@ -17,13 +17,6 @@
 #include "daemon/model/node.h"
 #include "proto/words.h"
 
-uint64_t td_fixed_bytes(const struct td_client *client)
-{
-	/* A program may report more than it has, so the report is bounded. */
-	return client->fixed_bytes < client->device.used ? client->fixed_bytes
-							 : client->device.used;
-}
-
 /*
  * Returns whether the client has no room beside the bytes that others cannot give up. A demand
  * above the capacity is refused elsewhere.
@@ -42,7 +35,7 @@ bool td_fixed_is_movable(const struct td_node *node, const struct td_client *cli
 	       !(td_fixed_bytes(client) && is_in_conflict(node, client));
 }
 
-bool td_fixed_is_last_resort(const struct td_node *node, const struct td_client *client)
+bool td_fixed_is_last_resort(const struct td_client *client, bool is_movable)
 {
-	return client->process->backend != TD_BACKEND_PLAIN && !td_fixed_is_movable(node, client);
+	return client->process->backend != TD_BACKEND_PLAIN && !is_movable;
 }

@@ -113,6 +113,7 @@ static void add_client(struct td_node *node, const struct td_client *client)
 	struct td_job_on *on = &job->on[client->gpu];
 	struct td_gpu *gpu = &node->gpus[client->gpu];
 	uint64_t stays = td_quota_stays(client), stranded = stranded_bytes(client);
+	uint64_t fixed = td_fixed_bytes(client);
 	bool in = is_in(client);
 
 	td_account_add(&on->account, &client->total);
@@ -121,6 +122,7 @@ static void add_client(struct td_node *node, const struct td_client *client)
 	on->paged_bytes += client->paged_bytes;
 	on->overhead_bytes += client->overhead_bytes;
 	on->unseen_bytes += client->unseen_bytes;
+	job->gpus += !on->clients;
 	on->clients++;
 	on->needs += client->needs;
 	on->needed_bytes += client->needs ? client->need_bytes : 0;
@@ -131,7 +133,7 @@ static void add_client(struct td_node *node, const struct td_client *client)
 	job->is_in |= in;
 	gpu->needs += client->needs;
 	gpu->aside += client->aside;
-	gpu->fixed_bytes += td_fixed_bytes(client);
+	gpu->fixed_bytes += fixed;
 	gpu->stays_bytes += stays;
 	gpu->stranded_bytes += stranded;
 }
@@ -152,6 +154,7 @@ void td_quota_gather(struct td_node *node)
 
 		for (uint32_t i = 0; i < node->gpu_count; i++)
 			job->on[i] = (struct td_job_on){.account.limit = TD_UNBOUNDED};
+		job->gpus = 0;
 		job->asks = job->is_in = false;
 		limited |= *job->settings.mem != 0;
 	}
@@ -295,7 +298,8 @@ uint64_t td_quota_total(const struct td_client *client, uint64_t device_bytes)
 
 bool td_quota_has_too_much(const struct td_client *client)
 {
-	return client->total.told > total_most(client);
+	return client->process->job->on[client->gpu].account.limit != TD_UNBOUNDED &&
+	       client->total.told > total_most(client);
 }
 
 bool td_quota_is_stale(const struct td_client *client, const struct td_client *needing)

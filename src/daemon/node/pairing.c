@@ -68,6 +68,8 @@ void td_pairing_show(struct td_node *node)
 		struct td_client *client = node->shown[i];
 		struct td_client_view *view = &node->views[i];
 
+		if (!view->profile)
+			client->profile = (struct td_profile){0};
 		client->profile.alone = alone_of(node, client);
 		if (client->profile.alone)
 			view->profile = &client->profile;

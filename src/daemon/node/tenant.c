@@ -59,14 +59,12 @@ static uint64_t smallest_bytes(const struct td_node *node)
 	return least == UINT64_MAX ? 0 : td_options_capacity(&node->options, least);
 }
 
-/* Returns on how many GPUs the job had processes in the last step; 0 for a job yet to come. */
-static uint32_t count_gpus(const struct td_node *node, const struct td_job *job)
+/* Returns the charge of a job without a limit: whole GPUs, whatever their size. */
+static uint64_t whole_ppm(const struct td_job *job)
 {
-	uint32_t count = 0;
+	uint32_t given = job && job->placed_count ? job->placed_count : 1;
 
-	for (uint32_t i = 0; job && i < node->gpu_count; i++)
-		count += job->on[i].clients != 0;
-	return count;
+	return TD_PPM * td_max_u64(job ? job->gpus : 0, given);
 }
 
 /* Returns the job's charge under these settings. */
@@ -78,9 +76,8 @@ static uint64_t charge_ppm(const struct td_node *node, const struct td_job *job,
 
 	if (!is_protected(settings))
 		return 0;
-	/* Without a limit the job is charged whole GPUs, whatever their size. */
 	if (!*settings->mem)
-		return TD_PPM * td_max_u64(count_gpus(node, job), given ? given : 1);
+		return whole_ppm(job);
 	for (uint32_t i = 0; job && i < node->gpu_count; i++) {
 		if (!job->on[i].clients) /* no process of the job used that GPU in the last step */
 			continue;
@@ -420,10 +417,14 @@ static bool is_to_be_judged(const struct td_node *node)
 
 	td_list_for_each (it, &node->jobs) {
 		const struct td_job *job = job_at(it);
+		uint64_t ppm = 0;
 
-		if (is_protected(&job->settings)
-				? charge_ppm(node, job, &job->settings) != job->charged_ppm
-				: job->settings.upgrade != 0)
+		if (!is_protected(&job->settings) && job->settings.upgrade)
+			return true;
+		if (is_protected(&job->settings))
+			ppm = *job->settings.mem ? charge_ppm(node, job, &job->settings)
+						 : whole_ppm(job);
+		if (is_protected(&job->settings) && ppm != job->charged_ppm)
 			return true;
 	}
 	return false;
