@@ -468,3 +468,28 @@ TEST(an_allocation_that_waits_for_the_daemon_delays_no_move_and_asks_where_it_is
 	end_other();
 	CHECK(atomic_load(&address));
 }
+
+/* -- whether it can move -- */
+
+static unsigned told;
+
+static void hear(const struct td_msg *msg)
+{
+	told += msg->type == TD_MSG_TYPE_movable;
+}
+
+TEST(the_daemon_is_told_at_once_that_a_program_can_move_and_again_after_a_failure)
+{
+	const struct td_msg_move order = {.stage = TD_MOVE_GO, .number = 1};
+
+	begin();
+	td_moves_set_mover(&td_mover);
+	td_moves_step(hear, false);
+	CHECK_EQ(told, 1);
+	td_moves_step(hear, false);
+	CHECK_EQ(told, 1);
+	/* Nothing is prepared. The daemon may take the reason as one that lasts. */
+	td_moves_asked(&order, hear, td_time_now_ns());
+	td_moves_step(hear, false);
+	CHECK_EQ(told, 2);
+}
