@@ -1,7 +1,8 @@
 /*
- * The time of a placement by the rules that go by what is known of jobs, with 2,500 nodes of 8 GPUs:
- * one job by dcuda and by mudi, median and P99; and a whole matching by muxflow, its predictions
- * included, of 10,000 jobs of 200 kinds with 20,000 GPUs beside services of 50 kinds.
+ * The time of a placement by the rules that go by what is known of jobs, with 2,500 nodes of 8
+ * GPUs and a service on each GPU. Rows: one job by dcuda and by mudi, median and P99; and a whole
+ * matching by muxflow, its predictions included, of 10,000 jobs of 200 kinds beside services of 50
+ * kinds.
  */
 #include <stdint.h>
 #include <stdio.h>

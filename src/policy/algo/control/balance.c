@@ -204,9 +204,8 @@ uint32_t td_balance_choose(const struct td_balance_params *params, const double 
 	for (uint32_t g = 0; g < gpus; g++) {
 		if (core[g] < core[best_any])
 			best_any = g;
-		if (memory[g] + newcomer > params->memory)
-			continue;
-		if (best == gpus || core[g] < core[best])
+		if ((best == gpus || core[g] < core[best]) &&
+			!(memory[g] + newcomer > params->memory))
 			best = g;
 	}
 	return best < gpus && params->memory_aware ? best : best_any;

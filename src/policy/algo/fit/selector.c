@@ -23,6 +23,8 @@ uint32_t td_selector_choose(const struct td_selector_device *devices, uint32_t c
 		const struct td_selector_device *device = &devices[d];
 		double score = scores[device->service];
 
+		if (best != UINT32_MAX && score > scores[devices[best].service])
+			continue; /* most are, where there are many */
 		if (!device->accepts || device->tasks >= tasks_max ||
 			device->free_bytes < needed_bytes || !isfinite(score))
 			continue;

@@ -2,6 +2,7 @@
 #include "policy/cluster/guests/guest_cluster.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #define NONE   UINT32_MAX
@@ -65,15 +66,21 @@ static size_t carve_all(struct td_guest_cluster *c, char *memory, uint32_t nodes
 	c->gpu_kind = carve(memory, &used, gpus, sizeof(*c->gpu_kind));
 	c->open = carve(memory, &used, gpus, sizeof(*c->open));
 	c->open_on = carve(memory, &used, nodes, sizeof(*c->open_on));
+	c->bytes = carve(memory, &used, gpus, sizeof(*c->bytes));
+	c->is_open = carve(memory, &used, gpus, sizeof(*c->is_open));
 	switch (c->params.rule) {
 	case TD_GUEST_DCUDA:
 		c->core = carve(memory, &used, gpus, sizeof(*c->core));
 		c->memory = carve(memory, &used, gpus, sizeof(*c->memory));
+		c->listed_core = carve(memory, &used, gpus, sizeof(*c->listed_core));
+		c->listed_memory = carve(memory, &used, gpus, sizeof(*c->listed_memory));
 		break;
 	case TD_GUEST_MUXFLOW: carve_matching(c, memory, &used, gpus); break;
 	case TD_GUEST_MUDI:
 		c->devices = carve(memory, &used, gpus, sizeof(*c->devices));
-		c->scores = carve(memory, &used, TD_GUEST_PAIRS(c->kinds), sizeof(*c->scores));
+		c->listed_devices = carve(memory, &used, gpus, sizeof(*c->listed_devices));
+		c->scores = carve(memory, &used, (size_t)c->kinds * TD_GUEST_PAIRS(c->kinds),
+			sizeof(*c->scores));
 		break;
 	}
 	return used;
@@ -120,6 +127,10 @@ int td_guest_cluster_init(struct td_guest_cluster *c, void *memory, size_t bytes
 		c->demands[k] = 1;
 	for (uint32_t p = 0; p < gpus * PLACES; p++)
 		c->places[p].next = p + 1 < gpus * PLACES ? p + 1 : NONE;
+	for (size_t k = 0; c->scores && k < (size_t)kinds * TD_GUEST_PAIRS(kinds); k++)
+		c->scores[k] = NAN;
+	for (uint32_t g = 0; g < gpus; g++)
+		td_guest_touch(c, g);
 	return 0;
 }
 
@@ -198,6 +209,7 @@ static void start(struct td_guest_cluster *c, uint32_t id)
 			td_inventory_hold(&c->gpus, c->found[k], id);
 		else
 			td_inventory_add_guest(&c->gpus, c->found[k], id);
+		td_guest_touch(c, c->found[k]);
 	}
 	if (job->is.holds)
 		c->used[job->is.tenant] += job->is.gpus;
@@ -221,6 +233,7 @@ static void vacate(struct td_guest_cluster *c, uint32_t id)
 			td_inventory_hold(&c->gpus, c->places[p].gpu, TD_NO_JOB);
 		else
 			td_inventory_remove_guest(&c->gpus, c->places[p].gpu, id);
+		td_guest_touch(c, c->places[p].gpu);
 		job->place = c->places[p].next;
 		c->places[p].next = c->free_place;
 		c->free_place = p;
@@ -298,6 +311,7 @@ int td_guest_cluster_gpu_down(struct td_guest_cluster *c, uint32_t gpu)
 	if (v->holder[gpu] != TD_NO_JOB || v->guest_count[gpu])
 		return -EBUSY;
 	td_inventory_hold(v, gpu, TD_CLUSTER_ABSENT);
+	td_guest_touch(c, gpu);
 	return 0;
 }
 
@@ -309,6 +323,7 @@ int td_guest_cluster_gpu_up(struct td_guest_cluster *c, uint32_t gpu)
 		return -EINVAL;
 	if (v->holder[gpu] == TD_CLUSTER_ABSENT)
 		td_inventory_hold(v, gpu, TD_NO_JOB);
+	td_guest_touch(c, gpu);
 	c->changed = true;
 	return 0;
 }
@@ -318,13 +333,17 @@ void td_guest_cluster_bar(struct td_guest_cluster *c, uint32_t gpu, enum td_inve
 	if (gpu >= c->gpus.gpu_count)
 		return;
 	td_inventory_bar(&c->gpus, gpu, bar);
+	td_guest_touch(c, gpu);
 	c->changed = true;
 }
 
 void td_guest_cluster_demand(struct td_guest_cluster *c, uint32_t kind, double demand)
 {
-	if (kind < c->kinds && demand > 0)
-		c->demands[kind] = demand;
+	if (kind >= c->kinds || !(demand > 0))
+		return;
+	c->demands[kind] = demand;
+	for (uint32_t g = 0; c->core && g < c->gpus.gpu_count; g++)
+		td_guest_touch(c, g);
 }
 
 void td_guest_cluster_gpu_kind(struct td_guest_cluster *c, uint32_t gpu, uint32_t gpu_kind)
@@ -333,6 +352,7 @@ void td_guest_cluster_gpu_kind(struct td_guest_cluster *c, uint32_t gpu, uint32_
 		c->gpu_kind[gpu] == gpu_kind)
 		return;
 	c->gpu_kind[gpu] = (uint8_t)gpu_kind;
+	td_guest_touch(c, gpu);
 	c->changed = true;
 }
 
@@ -342,6 +362,12 @@ void td_guest_cluster_know(struct td_guest_cluster *c, uint32_t gpu_kind, uint32
 	if (gpu_kind >= TD_GUEST_GPU_KINDS || kind >= c->kinds)
 		return;
 	c->known[(size_t)gpu_kind * c->kinds + kind] = *known;
+	for (uint32_t k = 0; c->scores && k < c->kinds; k++) {
+		double *scores = c->scores + gpu_kind * (c->kinds + 1);
+
+		scores[(size_t)k * TD_GUEST_PAIRS(c->kinds) + kind] = NAN; /* as a holder */
+		scores[(size_t)kind * TD_GUEST_PAIRS(c->kinds) + k] = NAN; /* as a guest */
+	}
 	c->changed = true;
 }
 

@@ -28,7 +28,7 @@
  * Memory has to be free; a job's pool and its memory may forbid it the GPU that the matching chose
  * for its kind. Such jobs are looked at one by one after the matching.
  *
- * Cost: a guest's place by dcuda or mudi takes a look at all GPUs.
+ * Cost: a guest's place by dcuda or mudi takes a look at a few numbers of each GPU.
  *
  * Invariants
  * - a GPU has one holder at most; a tenant's guaranteed jobs hold no more GPUs than its quota;
@@ -126,8 +126,15 @@ struct td_guest_cluster {
 	struct td_guest_queue holders, guests;
 	struct td_antman_place *places;
 	uint32_t free_place;
-	double *demands;              /* of each kind: use of a GPU alone */
-	uint8_t *gpu_kind;            /* of each GPU */
+	double *demands;   /* of each kind: use of a GPU alone */
+	uint8_t *gpu_kind; /* of each GPU */
+	/* These follow what is on each GPU; td_guest_touch(). */
+	uint64_t *bytes;
+	bool *is_open; /* it takes one more guest */
+	uint32_t open_count;
+	double *core, *memory;              /* dcuda: demand, INFINITY if it is not open; part */
+	struct td_selector_device *devices; /* mudi */
+	double *scores;               /* mudi: kinds of guests x TD_GUEST_PAIRS; NAN: not known */
 	struct td_guest_known *known; /* kinds of GPUs x kinds */
 	/* Jobs that have been started and were not returned yet. */
 	struct td_guest_started *started;
@@ -137,13 +144,13 @@ struct td_guest_cluster {
 	bool has_matched, changed;
 	/* Scratch from here on. */
 	uint32_t found[TD_GANG_MAX];
-	uint32_t *open, *open_on;           /* GPUs; the number of open ones on each node */
-	bool *failed;                       /* of each kind */
-	double *core, *memory;              /* dcuda: of each GPU */
-	struct td_selector_device *devices; /* mudi: the GPUs */
-	double *scores;                     /* mudi: of each of TD_GUEST_PAIRS */
+	uint32_t *open, *open_on;                  /* GPUs; the number of open ones on each node */
+	bool *failed;                              /* of each kind */
+	double *listed_core, *listed_memory;       /* dcuda: of the GPUs in `open` */
+	struct td_selector_device *listed_devices; /* mudi: likewise */
 	/* muxflow: rows are GPUs with the same pair, columns are kinds of guests. */
 	uint32_t *row_of, *row_counts, *row_pair, *columns, *column_counts, *matched;
+	uint32_t column_count;
 	float *weights;
 	void *match_memory;
 	size_t match_bytes;
@@ -194,8 +201,8 @@ enum td_guest_wait td_guest_cluster_waits(const struct td_guest_cluster *cluster
 
 /* --- shared by guest_cluster.c, guest_rules.c and guest_exchange.c --- */
 
-/* Tells whether the GPU takes one more guest. */
-bool td_guest_is_open(const struct td_guest_cluster *cluster, uint32_t gpu);
+/* Brings the arrays up to date with a GPU on which something has changed. */
+void td_guest_touch(struct td_guest_cluster *cluster, uint32_t gpu);
 /* Tells whether the GPU is in the job's pool and has memory for it. */
 bool td_guest_may_use(
 	const struct td_guest_cluster *cluster, const struct td_guest_job *job, uint32_t gpu);

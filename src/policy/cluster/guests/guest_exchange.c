@@ -37,7 +37,7 @@ static void list(struct td_guest_cluster *c)
 	for (; k < gpus && x->columns < TD_GUEST_EXCHANGED; k++) {
 		uint32_t gpu = (x->cursor + k) % gpus, job = movable_on(c, gpu);
 
-		if (job == NONE && (!td_guest_is_open(c, gpu) || open == TD_GUEST_EXCHANGED))
+		if (job == NONE && (!c->is_open[gpu] || open == TD_GUEST_EXCHANGED))
 			continue;
 		if (job == NONE) {
 			open++;
@@ -133,6 +133,8 @@ void td_guest_exchange_guests(struct td_guest_cluster *c)
 			continue;
 		td_inventory_add_guest(&c->gpus, x->gpu[x->to[j]], x->job[j]);
 		c->places[c->jobs[x->job[j]].place].gpu = x->gpu[x->to[j]];
+		td_guest_touch(c, x->gpu[x->own[j]]);
+		td_guest_touch(c, x->gpu[x->to[j]]);
 		c->started[c->started_count++] =
 			(struct td_guest_started){.job = x->job[j], .moves = true};
 	}

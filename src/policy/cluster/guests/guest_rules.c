@@ -24,7 +24,7 @@ static bool is_held(const struct td_guest_cluster *c, uint32_t gpu)
 	return c->gpus.holder[gpu] != TD_NO_JOB;
 }
 
-bool td_guest_is_open(const struct td_guest_cluster *c, uint32_t gpu)
+static bool is_open(const struct td_guest_cluster *c, uint32_t gpu)
 {
 	uint32_t most = c->params.rule == TD_GUEST_DCUDA ? TD_GUESTS : 1;
 
@@ -32,11 +32,58 @@ bool td_guest_is_open(const struct td_guest_cluster *c, uint32_t gpu)
 	       c->gpus.guest_count[gpu] < most;
 }
 
+static double part_of(const struct td_guest_cluster *c, uint64_t bytes)
+{
+	return c->gpu_bytes ? (double)bytes / (double)c->gpu_bytes : 0;
+}
+
+static double demand_of(const struct td_guest_cluster *c, uint32_t job)
+{
+	return c->demands[c->jobs[job].is.kind];
+}
+
+static double core_of(const struct td_guest_cluster *c, uint32_t gpu)
+{
+	const struct td_inventory *v = &c->gpus;
+	double core = v->holder[gpu] < c->jobs_max ? demand_of(c, v->holder[gpu]) : 0;
+
+	for (uint32_t k = 0; k < v->guest_count[gpu]; k++)
+		core += demand_of(c, v->guest[(size_t)gpu * TD_GUESTS + k]);
+	return core;
+}
+
+void td_guest_touch(struct td_guest_cluster *c, uint32_t gpu)
+{
+	uint64_t bytes = bytes_on(c, gpu);
+
+	c->open_count -= c->is_open[gpu];
+	c->is_open[gpu] = is_open(c, gpu);
+	c->open_count += c->is_open[gpu];
+	c->bytes[gpu] = bytes;
+	if (c->core) {
+		c->core[gpu] = c->is_open[gpu] ? core_of(c, gpu) : INFINITY;
+		c->memory[gpu] = part_of(c, bytes);
+	}
+	if (c->devices)
+		c->devices[gpu] = (struct td_selector_device){.service = td_guest_pair(c, gpu),
+			.tasks = c->gpus.guest_count[gpu],
+			.accepts = c->is_open[gpu],
+			.free_bytes = !c->gpu_bytes          ? UINT64_MAX
+				      : bytes < c->gpu_bytes ? c->gpu_bytes - bytes
+							     : 0};
+}
+
 bool td_guest_may_use(
 	const struct td_guest_cluster *c, const struct td_guest_job *job, uint32_t gpu)
 {
 	return td_inventory_is_in(&c->gpus, gpu, job->is.pool) &&
-	       (!c->gpu_bytes || bytes_on(c, gpu) + job->is.bytes <= c->gpu_bytes);
+	       (!c->gpu_bytes || c->bytes[gpu] + job->is.bytes <= c->gpu_bytes);
+}
+
+/* Tells whether one GPU is enough, on any node. */
+static bool is_plain(const struct td_guest_job *job)
+{
+	return job->is.gpus == 1 && job->is.pool == TD_ANYWHERE;
 }
 
 /*
@@ -55,7 +102,7 @@ static uint32_t list_open(
 
 		for (uint32_t k = 0; k < found; k++)
 			is_taken |= c->found[k] == g;
-		if (is_taken || !td_guest_is_open(c, g) || !td_guest_may_use(c, job, g))
+		if (is_taken || !c->is_open[g] || !td_guest_may_use(c, job, g))
 			continue;
 		c->open[n++] = g;
 		c->open_on[v->node[g]]++;
@@ -79,6 +126,8 @@ static bool place(struct td_guest_cluster *c, uint32_t id, choose_fn *choose)
 {
 	const struct td_guest_job *job = &c->jobs[id];
 
+	if (!c->open_count)
+		return false;
 	for (uint32_t k = 0; k < job->is.gpus; k++) {
 		uint32_t n = list_open(c, job, k), at = n ? choose(c, job, n) : NONE;
 
@@ -132,75 +181,106 @@ bool td_guest_is_known(const struct td_guest_cluster *c, uint32_t kind)
 
 /* --- DCUDA --- */
 
-static double demand_of(const struct td_guest_cluster *c, uint32_t job)
-{
-	return c->demands[c->jobs[job].is.kind];
-}
-
-static double core_of(const struct td_guest_cluster *c, uint32_t gpu)
-{
-	const struct td_inventory *v = &c->gpus;
-	double core = v->holder[gpu] < c->jobs_max ? demand_of(c, v->holder[gpu]) : 0;
-
-	for (uint32_t k = 0; k < v->guest_count[gpu]; k++)
-		core += demand_of(c, v->guest[(size_t)gpu * TD_GUESTS + k]);
-	return core;
-}
-
 static uint32_t choose_least_loaded(
 	struct td_guest_cluster *c, const struct td_guest_job *job, uint32_t n)
 {
-	double whole = (double)c->gpu_bytes;
-
 	for (uint32_t k = 0; k < n; k++) {
-		c->core[k] = core_of(c, c->open[k]);
-		c->memory[k] = c->gpu_bytes ? (double)bytes_on(c, c->open[k]) / whole : 0;
+		c->listed_core[k] = c->core[c->open[k]];
+		c->listed_memory[k] = c->memory[c->open[k]];
 	}
-	return td_balance_choose(&td_balance_default, c->core, c->memory, n,
-		c->gpu_bytes ? (double)job->is.bytes / whole : 0);
+	return td_balance_choose(&td_balance_default, c->listed_core, c->listed_memory, n,
+		part_of(c, job->is.bytes));
+}
+
+/*
+ * Looks at all GPUs, without a list of those that are open: most jobs need no more. Returns NONE if
+ * the choice is not among the open ones, or lacks the memory.
+ */
+static uint32_t choose_quickly(const struct td_guest_cluster *c, const struct td_guest_job *job)
+{
+	uint32_t gpu = td_balance_choose(&td_balance_default, c->core, c->memory, c->gpus.gpu_count,
+		part_of(c, job->is.bytes));
+
+	return c->is_open[gpu] && td_guest_may_use(c, job, gpu) ? gpu : NONE;
+}
+
+static bool place_by_load(struct td_guest_cluster *c, uint32_t id)
+{
+	const struct td_guest_job *job = &c->jobs[id];
+	uint32_t gpu = c->open_count && is_plain(job) ? choose_quickly(c, job) : NONE;
+
+	if (gpu == NONE)
+		return place(c, id, choose_least_loaded);
+	c->found[0] = gpu;
+	td_guest_start(c, id);
+	return true;
 }
 
 static void start_dcuda(struct td_guest_cluster *c)
 {
-	while (c->guests.first != NONE && place(c, c->guests.first, choose_least_loaded))
+	while (c->guests.first != NONE && place_by_load(c, c->guests.first))
 		;
 }
 
 /* --- Mudi --- */
 
+/* Computes the scores of a kind of guests beside services on a kind of GPU, if known. */
+static void score(struct td_guest_cluster *c, uint32_t gpu_kind, uint32_t kind, double *scores)
+{
+	const struct td_guest_known *guest = known_of(c, gpu_kind, kind);
+
+	scores[c->kinds] = 0; /* nobody holds the GPU */
+	for (uint32_t k = 0; guest->has_layers && k < c->kinds; k++) {
+		const struct td_guest_known *holder = known_of(c, gpu_kind, k);
+
+		if (isnan(scores[k]) && holder->has_curves)
+			scores[k] = td_mudi_score(&holder->curves, guest->layers);
+	}
+}
+
+/* Returns the scores of a kind of guests for each pair; NAN: not known. */
+static const double *scores_of(struct td_guest_cluster *c, uint32_t kind)
+{
+	double *scores = c->scores + (size_t)kind * TD_GUEST_PAIRS(c->kinds);
+
+	for (uint32_t g = 0; g < TD_GUEST_GPU_KINDS; g++)
+		score(c, g, kind, scores + (size_t)g * (c->kinds + 1));
+	return scores;
+}
+
 static uint32_t choose_flattest(
 	struct td_guest_cluster *c, const struct td_guest_job *job, uint32_t n)
 {
-	for (uint32_t p = 0; p < TD_GUEST_PAIRS(c->kinds); p++)
-		c->scores[p] = NAN; /* not known: such a GPU is not chosen */
-	for (uint32_t k = 0; k < n; k++) {
-		uint32_t pair = td_guest_pair(c, c->open[k]), gpu_kind = c->gpu_kind[c->open[k]];
-		const struct td_guest_known *holder = holder_of(c, pair);
-		const struct td_guest_known *guest = known_of(c, gpu_kind, job->is.kind);
+	for (uint32_t k = 0; k < n; k++)
+		c->listed_devices[k] = c->devices[c->open[k]];
+	return td_selector_choose(c->listed_devices, n, scores_of(c, job->is.kind), job->is.bytes,
+		TD_SELECTOR_TASKS_MAX);
+}
 
-		c->devices[k] = (struct td_selector_device){
-			.service = pair, .accepts = true, .free_bytes = UINT64_MAX};
-		if (!isnan(c->scores[pair]))
-			continue;
-		if (!holder)
-			c->scores[pair] = 0;
-		else if (holder->has_curves && guest->has_layers)
-			c->scores[pair] = td_mudi_score(&holder->curves, guest->layers);
-	}
-	return td_selector_choose(c->devices, n, c->scores, 0, TD_SELECTOR_TASKS_MAX);
+static bool place_by_slope(struct td_guest_cluster *c, uint32_t id)
+{
+	const struct td_guest_job *job = &c->jobs[id];
+
+	if (!c->open_count || !is_plain(job))
+		return place(c, id, choose_flattest);
+	c->found[0] = td_selector_choose(c->devices, c->gpus.gpu_count, scores_of(c, job->is.kind),
+		job->is.bytes, TD_SELECTOR_TASKS_MAX);
+	if (c->found[0] == NONE)
+		return false;
+	td_guest_start(c, id);
+	return true;
 }
 
 static void start_mudi(struct td_guest_cluster *c)
 {
 	memset(c->failed, 0, c->kinds * sizeof(*c->failed));
-	for (uint32_t id = c->guests.first, next; id != NONE; id = next) {
-		const struct td_guest_request is = c->jobs[id].is;
-		bool is_plain =
-			is.gpus == 1 && is.pool == TD_ANYWHERE && !(c->gpu_bytes && is.bytes);
+	for (uint32_t id = c->guests.first, next; id != NONE && c->open_count; id = next) {
+		uint32_t kind = c->jobs[id].is.kind;
+		bool is_any = is_plain(&c->jobs[id]) && !(c->gpu_bytes && c->jobs[id].is.bytes);
 
 		next = c->jobs[id].next;
-		if (!c->failed[is.kind] && !place(c, id, choose_flattest))
-			c->failed[is.kind] |= is_plain;
+		if (!c->failed[kind] && !place_by_slope(c, id))
+			c->failed[kind] |= is_any;
 	}
 }
 
@@ -240,14 +320,18 @@ float td_guest_weight(const struct td_guest_cluster *c, uint32_t pair, uint32_t 
 		holder ? &holder->alone : &nobody, &known_of(c, gpu_kind, kind)->alone);
 }
 
+/* The weights are those of the matching before: what is open now was so then. */
 static uint32_t choose_fastest(
 	struct td_guest_cluster *c, const struct td_guest_job *job, uint32_t n)
 {
-	uint32_t best = NONE;
+	uint32_t best = NONE, column = 0;
 	float most = 0;
 
-	for (uint32_t k = 0; k < n; k++) {
-		float weight = td_guest_weight(c, td_guest_pair(c, c->open[k]), job->is.kind);
+	while (column < c->column_count && c->columns[column] != job->is.kind)
+		column++;
+	for (uint32_t k = 0; column < c->column_count && k < n; k++) {
+		uint32_t row = c->row_of[c->open[k]];
+		float weight = c->weights[(size_t)row * c->column_count + column];
 
 		if (weight > most) {
 			most = weight;
@@ -266,7 +350,7 @@ static uint32_t list_rows(struct td_guest_cluster *c)
 		uint32_t pair = td_guest_pair(c, g), row = 0;
 
 		c->row_of[g] = NONE;
-		if (!td_guest_is_open(c, g))
+		if (!c->is_open[g])
 			continue;
 		while (row < rows && c->row_pair[row] != pair)
 			row++;
@@ -323,6 +407,7 @@ static void match(struct td_guest_cluster *c)
 	struct td_match_result result;
 	struct td_match *solved;
 
+	c->column_count = columns;
 	for (uint32_t r = 0; r < rows; r++)
 		for (uint32_t k = 0; k < columns; k++)
 			c->weights[(size_t)r * columns + k] =
@@ -356,7 +441,7 @@ static void start_muxflow(struct td_guest_cluster *c)
 		waits = c->jobs[id].is.gpus > 1 && !place(c, id, choose_any);
 	}
 	match(c);
-	for (uint32_t id = c->guests.first, next; id != NONE; id = next) {
+	for (uint32_t id = c->guests.first, next; id != NONE && c->open_count; id = next) {
 		const struct td_guest_request is = c->jobs[id].is;
 
 		next = c->jobs[id].next;
