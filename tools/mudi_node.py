@@ -60,7 +60,8 @@ class Node:
             self.call(f"{BIN}/softgpu", "start", "--model", "h100")
             options = [f"policy={self.policy}", f"mps={'on' if self.mps else 'off'}"]
             if self.profiles:
-                options.append(f"profiles={self.profiles}")
+                # Each run begins with what the campaign has learnt, and no more.
+                options += [f"profiles={self.profiles}", "profiles.learn=off"]
             self.start([f"{BIN}/softgpu", "run", "--", f"{BIN}/tandemd",
                         *(word for o in options for word in ("--set", o))])
             self.wait(lambda: os.path.exists(self.environment["TANDEM_SOCKET"]), "the daemon")

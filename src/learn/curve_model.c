@@ -2,12 +2,14 @@
  * Learns a number of latency curves; see curve_model.h.
  *
  * The mean is a perceptron whose weights are written down, not trained. With x = log2 of the batch,
- * L = the sum of the layers, and knots at the batches x_k,
+ * u = a sum of the layers by weights that tell companies apart, knots at the batches x_k, and c_k
+ * and e_k the changes of slope there,
  *
- *   mean(x)  = m_1 + sum of c_k relu(x - x_k)                              c_k: change of slope
- *   more(x)  = d_1 relu(1 - F L) + sum of e_k relu(x - x_k - F L)          alone, less the mean
+ *   near_i       = F |u - u_i|, of two units; 0 beside company i, else more than log2 of any batch
+ *   mean(x)      = m_1 + sum of c_k relu(x - x_k)
+ *   more_i(x)    = d_1 relu(1 - near_i) + sum of e_k relu(x - x_k - near_i)
  *
- * Layers are whole numbers. F is more than log2 of any batch, so more(x) is 0 beside a neighbour.
+ * more_i is what company i differs by from the mean, and 0 beside all others.
  */
 #include "learn/curve_model.h"
 
@@ -21,10 +23,17 @@
 #include "policy/algo/fit/mudi_curve.h"
 
 #define FAR       64.0
-#define KNOTS_MAX (TD_PREDICT_WIDTH_MAX / 4)
+#define KNOTS_MAX 64u
+/* Companies beyond this width are not told apart from the mean: a curve has to be quick to tell. */
+#define WIDTH_MAX     256u
+#define COMPANIES_MAX 64u
 /* The candidates: the forms of models, then the mean. */
 #define MEAN       TD_PREDICTOR_N
 #define CANDIDATES (TD_PREDICTOR_N + 1)
+
+/* Any odd numbers of 32 bits: few sums of counts times them are equal. */
+static const double weights_of_layers[TD_MUDI_LAYERS] = {2654435769, 1640531527, 3266489917,
+	668265263, 374761393, 2246822519, 3432918353, 461845907, 1812433253, 1103515245, 1664525};
 
 /* A number over log2 of the batch: lines between knots, flat beyond them. */
 struct line {
@@ -44,6 +53,14 @@ static double sum_of_layers(const double *row)
 static bool is_alone(const double *row)
 {
 	return !(sum_of_layers(row) > 0);
+}
+
+static bool is_same(const double *a, const double *b)
+{
+	for (uint32_t k = 0; k < TD_MUDI_LAYERS; k++)
+		if (a[k] < b[k] || a[k] > b[k])
+			return false;
+	return true;
 }
 
 /* Adds a row to its knot; y is a sum so far. The knots ascend. */
@@ -69,7 +86,8 @@ static int add(struct line *line, double x, double y)
 	return 0;
 }
 
-static int average(const struct td_dataset *data, bool alone, struct line *ret)
+/* Averages the rows of one company, or, with NULL, those of all but the service alone. */
+static int average(const struct td_dataset *data, const double *company, struct line *ret)
 {
 	int r = 0;
 
@@ -77,7 +95,7 @@ static int average(const struct td_dataset *data, bool alone, struct line *ret)
 	for (uint32_t i = 0; i < data->count && !r; i++) {
 		const double *row = data->x + (size_t)i * data->inputs;
 
-		if (is_alone(row) == alone)
+		if (company ? is_same(row, company) : !is_alone(row))
 			r = add(ret, row[TD_MUDI_LAYERS], data->y[i]);
 	}
 	for (uint32_t k = 0; k < ret->count; k++)
@@ -127,62 +145,128 @@ static double bend(const struct line *line, uint32_t k)
 	return after - before;
 }
 
-/* One unit of the hidden layer: relu(batch x + layers L + bias), which counts `out` times. */
-struct unit {
-	double batch, layers, bias, out;
+/* The mean, and what each company differs by from it. */
+struct table {
+	struct line mean, more[COMPANIES_MAX];
+	const double *rows[COMPANIES_MAX]; /* a row of each company */
+	uint32_t companies, width;         /* width: of the second hidden layer */
 };
 
-static void put_unit(struct td_model *model, uint32_t unit, uint32_t width, struct unit is)
+/* Lists a company, if it is new and the width allows it. */
+static int list_company(const struct td_dataset *data, const double *row, struct table *t)
 {
-	double *weights = td_model_coefficients(model);
-	double *in = weights + (size_t)unit * TD_MUDI_INPUTS, *biases;
-
-	for (uint32_t k = 0; k < TD_MUDI_LAYERS; k++)
-		in[k] = is.layers;
-	in[TD_MUDI_LAYERS] = is.batch;
-	biases = weights + (size_t)width * TD_MUDI_INPUTS;
-	biases[unit] = is.bias;
-	biases[width + unit] = is.out;
-}
-
-static void put_units(struct td_model *model, const struct line *mean, const struct line *more)
-{
-	uint32_t width = mean->count + more->count + 1, unit = 0;
-
-	for (uint32_t k = 0; k < mean->count; k++)
-		put_unit(model, unit++, width, (struct unit){1, 0, -mean->x[k], bend(mean, k)});
-	for (uint32_t k = 0; k < more->count; k++)
-		put_unit(model, unit++, width, (struct unit){1, -FAR, -more->x[k], bend(more, k)});
-	put_unit(model, unit, width, (struct unit){0, -FAR, 1, more->y[0]});
-	/* The last layer's bias. */
-	td_model_coefficients(model)[(size_t)width * (TD_MUDI_INPUTS + 2)] = mean->y[0];
-}
-
-int td_curve_model_mean(const struct td_dataset *data, struct td_model *ret_model)
-{
-	td_auto_free struct line *lines = calloc(2, sizeof(*lines));
-	struct line *mean = lines, *more = lines + 1;
-	struct td_model model;
-	uint32_t width;
+	struct line *more = &t->more[t->companies];
 	int r;
 
-	if (!lines)
-		return -ENOMEM;
-	if (data->inputs != TD_MUDI_INPUTS || td_dataset_check(data))
-		return -EINVAL;
-	r = average(data, false, mean);
-	r = r ? r : average(data, true, more);
-	if (!mean->count)
-		*mean = *more;
-	if (!more->count)
-		*more = *mean;
-	r = r ? r : subtract(more, mean);
-	width = mean->count + more->count + 1;
-	r = r ? r
-	      : td_model_init(&model, TD_PREDICTOR_MLP, data,
-			(size_t)width * (TD_MUDI_INPUTS + 2) + 1, 0);
+	for (uint32_t i = 0; i < t->companies; i++)
+		if (is_same(t->rows[i], row))
+			return 0;
+	if (t->companies == COMPANIES_MAX)
+		return 0;
+	r = average(data, row, more);
+	r = r ? r : subtract(more, &t->mean);
+	if (r || t->width + more->count + 1 > WIDTH_MAX)
+		return r;
+	t->width += more->count + 1;
+	t->rows[t->companies++] = row;
+	return 0;
+}
+
+/* The service alone comes first, because its curve is needed most. */
+static int tabulate(const struct td_dataset *data, struct table *t)
+{
+	int r = average(data, NULL, &t->mean);
+
+	/* Only the service alone was measured. */
+	if (!r && !t->mean.count)
+		r = average(data, data->x, &t->mean);
+	t->width = t->mean.count;
+	for (int alone = 1; alone >= 0; alone--)
+		for (uint32_t i = 0; i < data->count && !r; i++) {
+			const double *row = data->x + (size_t)i * data->inputs;
+
+			if (is_alone(row) == alone)
+				r = list_company(data, row, t);
+		}
+	return r;
+}
+
+/* The places of the weights in the model: [unit][input] of each layer, then its biases. */
+struct places {
+	double *first, *first_biases, *second, *second_biases, *out;
+	uint32_t inputs; /* of the second layer */
+};
+
+/* The first layer: the batch, then two units for the distance to each company. */
+static void put_first(const struct table *t, const struct places *at)
+{
+	at->first[TD_MUDI_LAYERS] = 1;
+	for (uint32_t i = 0; i < t->companies; i++) {
+		double u = 0;
+
+		for (uint32_t k = 0; k < TD_MUDI_LAYERS; k++)
+			u += weights_of_layers[k] * t->rows[i][k];
+		for (uint32_t side = 0; side < 2; side++) {
+			double *in = at->first + (size_t)(1 + 2 * i + side) * TD_MUDI_INPUTS;
+
+			for (uint32_t k = 0; k < TD_MUDI_LAYERS; k++)
+				in[k] = side ? -weights_of_layers[k] : weights_of_layers[k];
+			at->first_biases[1 + 2 * i + side] = side ? u : -u;
+		}
+	}
+}
+
+/* A unit of the second layer: relu(batch x + bias - near), which counts `out` times. */
+struct unit {
+	double batch, bias, out;
+	uint32_t company; /* COMPANIES_MAX: of none */
+};
+
+static void put_unit(const struct places *at, uint32_t unit, struct unit is)
+{
+	double *in = at->second + (size_t)unit * at->inputs;
+
+	in[0] = is.batch;
+	if (is.company < COMPANIES_MAX)
+		in[1 + 2 * is.company] = in[2 + 2 * is.company] = -FAR;
+	at->second_biases[unit] = is.bias;
+	at->out[unit] = is.out;
+}
+
+static void put_second(const struct table *t, const struct places *at)
+{
+	uint32_t unit = 0;
+
+	for (uint32_t k = 0; k < t->mean.count; k++)
+		put_unit(at, unit++,
+			(struct unit){1, -t->mean.x[k], bend(&t->mean, k), COMPANIES_MAX});
+	for (uint32_t i = 0; i < t->companies; i++) {
+		const struct line *more = &t->more[i];
+
+		for (uint32_t k = 0; k < more->count; k++)
+			put_unit(at, unit++, (struct unit){1, -more->x[k], bend(more, k), i});
+		put_unit(at, unit++, (struct unit){0, 1, more->y[0], i});
+	}
+	at->out[unit] = t->mean.y[0]; /* the last layer's bias */
+}
+
+static int make_model(const struct td_dataset *data, const struct table *t, struct td_model *ret)
+{
+	uint32_t first = 1 + 2 * t->companies;
+	size_t before = (size_t)first * (TD_MUDI_INPUTS + 1);
+	size_t all = before + (size_t)t->width * (first + 1) + t->width + 1;
+	struct td_model model;
+	struct places at;
+	int r = td_model_init(&model, TD_PREDICTOR_MLP, data, all, 0);
+
 	if (r)
 		return r;
+	at.first = td_model_coefficients(&model);
+	at.first_biases = at.first + (size_t)first * TD_MUDI_INPUTS;
+	at.second = at.first + before;
+	at.second_biases = at.second + (size_t)t->width * first;
+	at.out = at.second_biases + t->width;
+	at.inputs = first;
 	/* The inputs and the target are taken as they are. */
 	for (uint32_t k = 0; k < TD_MUDI_INPUTS; k++) {
 		((double *)model.memory)[k] = 0;
@@ -190,12 +274,27 @@ int td_curve_model_mean(const struct td_dataset *data, struct td_model *ret_mode
 	}
 	model.predictor.target_shift = 0;
 	model.predictor.target_scale = 1;
-	model.predictor.layers = 2;
-	model.predictor.widths[0] = width;
-	model.predictor.widths[1] = 1;
-	put_units(&model, mean, more);
-	*ret_model = model;
+	model.predictor.layers = 3;
+	model.predictor.widths[0] = first;
+	model.predictor.widths[1] = t->width;
+	model.predictor.widths[2] = 1;
+	put_first(t, &at);
+	put_second(t, &at);
+	*ret = model;
 	return 0;
+}
+
+int td_curve_model_mean(const struct td_dataset *data, struct td_model *ret_model)
+{
+	td_auto_free struct table *table = calloc(1, sizeof(*table));
+	int r;
+
+	if (!table)
+		return -ENOMEM;
+	if (data->inputs != TD_MUDI_INPUTS || td_dataset_check(data))
+		return -EINVAL;
+	r = tabulate(data, table);
+	return r ? r : make_model(data, table, ret_model);
 }
 
 /* -- the choice -- */

@@ -4,8 +4,9 @@
  * Purpose. Mudi takes the best of several small models for each number (4.1.2). With the few
  * neighbours that a campaign has, a model that follows the layers is often worse, beside a
  * neighbour that it has not seen, than one that ignores them. So the mean over the neighbours is
- * one of the candidates: a number for each batch, lines between the batches (over log2 of the
- * batch), and numbers of its own for the service alone, whose layers are all 0.
+ * one of the candidates: a number for each batch, and lines between the batches (over log2 of the
+ * batch). Beside a neighbour that was measured, and for the service alone, whose layers are all 0,
+ * it gives what was measured there.
  *
  * Choice. Each neighbour is left out once. The mean is taken, unless the best of the other models
  * is better by more than one standard error of the difference over the neighbours (the rule of
@@ -28,5 +29,5 @@
 int td_curve_model_learn(const struct td_dataset *data, const uint32_t *groups,
 	const struct td_learn_options *options, struct td_model *ret_model, double *ret_error);
 
-/* Makes the model of the mean. -ERANGE: more than TD_PREDICT_WIDTH_MAX / 4 batches. */
+/* Makes the model of the mean. -ERANGE: more than 64 batches. */
 int td_curve_model_mean(const struct td_dataset *data, struct td_model *ret_model);

@@ -51,7 +51,7 @@ static double by_layers(uint32_t neighbour, double log2_batch)
 	return 10.0 * neighbour + log2_batch;
 }
 
-TEST(the_mean_is_of_all_neighbours_and_the_service_alone_has_its_own)
+TEST(the_mean_is_for_neighbours_that_were_not_measured)
 {
 	struct td_model model;
 
@@ -68,7 +68,25 @@ TEST(the_mean_is_of_all_neighbours_and_the_service_alone_has_its_own)
 	CHECK(fabs(predict(&model, 0, 3) - 13) < 1e-9);
 	CHECK(fabs(predict(&model, 5, 9) - 24) < 1e-9);
 	CHECK(fabs(predict(&model, 0, 9) - 15) < 1e-9);
-	CHECK(fabs(predict(&model, 0, -2) - 7) < 1e-9);
+	td_model_deinit(&model);
+}
+
+TEST(one_that_was_measured_has_its_own)
+{
+	struct td_model model;
+	double near[TD_MUDI_INPUTS];
+
+	fill(unrelated);
+	CHECK_EQ(td_curve_model_mean(&all, &model), 0);
+	for (uint32_t i = 0; i < ROWS; i++)
+		CHECK(fabs(td_predict(&model.predictor, x + (size_t)i * TD_MUDI_INPUTS) - y[i]) <
+			1e-9);
+	/* One layer of any kind more is another neighbour. */
+	for (uint32_t k = 0; k < TD_MUDI_LAYERS; k++) {
+		memcpy(near, x + 3 * TD_MUDI_INPUTS, sizeof(near));
+		near[k]++;
+		CHECK(fabs(td_predict(&model.predictor, near) - 20) < 1e-9);
+	}
 	td_model_deinit(&model);
 }
 
@@ -86,6 +104,25 @@ TEST(layers_that_tell_nothing_are_ignored)
 	CHECK(fabs(error - sqrt(76 / 5.0) * 5 / 4) < 1e-9);
 	td_model_deinit(&model);
 	td_model_deinit(&mean);
+}
+
+TEST(companies_beyond_the_width_are_the_means)
+{
+	enum { MANY = 80 };
+	static double many[MANY * TD_MUDI_INPUTS], numbers[MANY];
+	const struct td_dataset data = {many, numbers, MANY, TD_MUDI_INPUTS};
+	struct td_model model;
+
+	for (uint32_t i = 0; i < MANY; i++) {
+		many[(size_t)i * TD_MUDI_INPUTS + 2] = MANY - 1 - i; /* nobody is the last */
+		numbers[i] = i % 2 ? 4 : 2;
+	}
+	CHECK_EQ(td_curve_model_mean(&data, &model), 0);
+	CHECK(model.predictor.widths[1] <= 256);
+	CHECK(fabs(td_predict(&model.predictor, many + (MANY - 1) * TD_MUDI_INPUTS) - 4) < 1e-9);
+	CHECK(fabs(td_predict(&model.predictor, many) - 2) < 1e-9);
+	CHECK(fabs(td_predict(&model.predictor, many + (MANY - 2) * TD_MUDI_INPUTS) - 3) < 0.1);
+	td_model_deinit(&model);
 }
 
 TEST(layers_that_tell_much_are_followed)

@@ -8,9 +8,11 @@
 #include "unit/profile/made_profile.h"
 
 #include "daemon/model/services/profiles.h"
+#include "daemon/node/gpus.h"
+#include "daemon/node/learning.h"
 
 static char folder[] = "/tmp/tandem-profiles-XXXXXX", path[96];
-static struct td_service_page page;
+static struct td_service_page page, service_page;
 static unsigned reports;
 static char last[256];
 
@@ -178,6 +180,119 @@ TEST(policies_see_the_curves_of_a_service_on_its_gpu_and_the_layers_of_training)
 	(void)td_node_step(&w.node, w.now);
 	CHECK(!(w.node.options.has & TD_HAS(PROFILES)));
 	CHECK(w.node.views[0].profile && w.node.views[0].profile->service);
+	td_node_deinit(&w.node);
+	remove_folder();
+}
+
+static bool mps_is_on(void *arg, const uint8_t *uuid, struct td_mps_seen *ret)
+{
+	(void)arg;
+	(void)uuid;
+	*ret = (struct td_mps_seen){.state = TD_MPS_ON, .can_serve = true};
+	return true;
+}
+
+/* Steps for so long, with ten batches of 20 ms a second. */
+static void pass(unsigned seconds)
+{
+	for (unsigned i = 0; i < 4 * seconds; i++) {
+		w.now += 250000000;
+		atomic_fetch_add(
+			&service_page.batches[td_histogram_bucket(20000000) / 2], i % 2 ? 3 : 2);
+		(void)td_node_step(&w.node, w.now);
+	}
+}
+
+static struct fake *begin_to_learn(struct td_policy *asks)
+{
+	struct td_nvml_gpu listed = {.total_bytes = 64 * MIB};
+	struct fake *api, *training;
+
+	make_folder();
+	begin();
+	w.node.io.mps = mps_is_on;
+	*asks = *td_policy_find("timeshare");
+	asks->needs = TD_HAS(PROFILES);
+	w.node.options.policy = asks;
+	memset(&page, 0, sizeof(page));
+	memset(&service_page, 0, sizeof(service_page));
+	atomic_store(&page.layers[1], 7);
+	atomic_store(&service_page.batch, 8);
+	api = program(0, "api", MIB);
+	training = program(1, "train", MIB);
+	memcpy(listed.uuid, w.node.gpus[0].uuid, sizeof(listed.uuid));
+	td_gpus_seen(&w.node, &listed, 1, w.now);
+	write_profile("api.profile", w.node.gpus[0].name, 0.02);
+	CHECK_EQ(td_options_set(&w.node.options, "profiles", folder, NULL), 0);
+	td_node_options_changed(&w.node, w.now, "profiles");
+	training->process->service_page = &page;
+	api->process->service_page = &service_page;
+	say_service(api, "api");
+	(void)td_node_step(&w.node, w.now);
+	api->process->phase = training->process->phase = TD_PHASE_OPEN;
+	return training;
+}
+
+TEST(a_service_beside_training_with_known_layers_yields_lessons_when_it_parts)
+{
+	static struct td_policy asks;
+	struct fake *training = begin_to_learn(&asks);
+	const struct td_lesson *lesson = &w.node.lessons.waiting[0];
+
+	pass(6);
+	CHECK_EQ(w.node.lessons.count, 1);
+	CHECK(lesson->batch == 8 && lesson->share_ppm == TD_PPM && lesson->layers[1] == 7);
+	CHECK(!strcmp(lesson->service, "api") && !strcmp(lesson->gpu, w.node.gpus[0].name));
+	CHECK(lesson->latency_ns > 18000000 && lesson->latency_ns < 22000000);
+	CHECK(td_lessons_due_ns(&w.node.lessons, w.now) > w.now);
+	fake_dies(&w, training);
+	pass(1);
+	CHECK_EQ(td_lessons_due_ns(&w.node.lessons, w.now), w.now);
+	td_node_deinit(&w.node);
+	remove_folder();
+}
+
+TEST(unknown_layers_a_small_duty_or_the_option_off_teach_nothing)
+{
+	static struct td_policy asks;
+	struct fake *training = begin_to_learn(&asks);
+
+	atomic_store(&page.layers[1], 0);
+	(void)td_node_step(&w.node, w.now);
+	training->process->phase = w.fakes[0].process->phase = TD_PHASE_OPEN;
+	pass(6);
+	atomic_store(&page.layers[1], 7);
+	(void)td_node_step(&w.node, w.now);
+	training->process->phase = w.fakes[0].process->phase = TD_PHASE_OPEN;
+	w.node.options.learn = false;
+	pass(6);
+	w.node.options.learn = true;
+	for (unsigned i = 0; i < 24; i++) {
+		/* The plan has set no duty: it is what an earlier one has left. */
+		training->process->pacing.duty_ppm = 300000;
+		w.now += 250000000;
+		atomic_fetch_add(&service_page.batches[40], 9);
+		(void)td_learning_look(&w.node, w.now);
+	}
+	CHECK_EQ(w.node.lessons.count, 0);
+	td_node_deinit(&w.node);
+	remove_folder();
+}
+
+TEST(a_service_that_runs_takes_the_newer_curves)
+{
+	static struct td_policy asks;
+	const double layers[TD_MUDI_LAYERS] = {0, 7};
+	struct td_curve curve;
+
+	(void)begin_to_learn(&asks);
+	pass(1);
+	write_profile("api.profile", w.node.gpus[0].name, 0.05);
+	td_learning_learnt(&w.node, w.now);
+	(void)td_node_step(&w.node, w.now);
+	curve = td_mudi_curve(w.node.views[0].profile->service, layers, 8);
+	CHECK(curve.knee_y > 0.049 && curve.knee_y < 0.051);
+	td_learning_failed(&w.node, "it ended with status 125", w.now);
 	td_node_deinit(&w.node);
 	remove_folder();
 }
