@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "kubernetes/sched/cache.h"
+#include "kubernetes/sched/engine/cache.h"
 #include "kubernetes/sched/write.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -20,7 +20,7 @@
 #include "base/time.h"
 #include "cluster/sched/sched_options.h"
 #include "kubernetes/sched/account.h"
-#include "kubernetes/sched/engine.h"
+#include "kubernetes/sched/engine/engine.h"
 #include "kubernetes/sched/lease.h"
 
 #define PROGRAM    "tandem-kube-sched"

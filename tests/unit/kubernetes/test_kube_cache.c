@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "kubernetes/sched/cache.h"
+#include "kubernetes/sched/engine/cache.h"
 
 static const struct td_kube_names names = {"tandem.dev/gpu", "tandem"};
 static struct td_kube_cache cache;

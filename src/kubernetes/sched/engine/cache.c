@@ -1,5 +1,5 @@
 /* This file implements cache.h. */
-#include "kubernetes/sched/cache.h"
+#include "kubernetes/sched/engine/cache.h"
 
 #include <errno.h>
 #include <inttypes.h>
