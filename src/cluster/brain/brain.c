@@ -576,6 +576,16 @@ uint32_t td_brain_step(
 	return n;
 }
 
+uint64_t td_brain_attained_ns(const struct td_brain *b, uint32_t at, uint64_t now_ns)
+{
+	const struct td_brain_job *job = &b->job[at];
+	uint64_t attained_ns = job->known ? b->policy->attained_ns(b->state, at) : 0;
+
+	return job->phase == TD_BRAIN_RUNNING
+		       ? attained_ns + (now_ns - job->since_ns) * job->request.gpus
+		       : attained_ns;
+}
+
 uint32_t td_brain_places(const struct td_brain *b, uint32_t at, struct td_brain_place *ret)
 {
 	uint32_t most = b->params.shape.node_gpus_max, gpus[TD_GANG_MAX], count;

@@ -221,6 +221,8 @@ uint32_t td_brain_step(
 /* Returns the number of a job, or TD_NO_NAME; and the job of a number, NULL if there is none. */
 uint32_t td_brain_find(const struct td_brain *brain, const char *id);
 const struct td_brain_job *td_brain_job(const struct td_brain *brain, uint32_t job);
+/* Returns the GPU time that a job has had, as far as the policy counts it. */
+uint64_t td_brain_attained_ns(const struct td_brain *brain, uint32_t job, uint64_t now_ns);
 /* The largest number of a job, and one more. */
 uint32_t td_brain_jobs_max(const struct td_brain *brain);
 /* Writes the places of a job that is placed or runs, up to TD_GANG_MAX. Returns their number. */

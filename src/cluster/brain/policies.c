@@ -63,6 +63,7 @@ static int tandem_init(void *memory, const struct td_brain_shape *s)
 		r = td_tandem_cluster_init(cluster, (char *)memory + TANDEM_BYTES,
 			tandem_bytes(s) - TANDEM_BYTES, &params, node_gpus, s->nodes_max,
 			s->gpu_bytes, s->quotas, s->tenants, s->jobs_max, NULL, s->kinds_max);
+	cluster->is_hard = s->is_hard;
 	for (uint32_t g = 0; !r && g < gpus; g++)
 		r = tandem_gpu(memory, g, false);
 	return r;

@@ -19,9 +19,10 @@ struct td_brain_shape {
 	uint32_t nodes_max, node_gpus_max, jobs_max, tenants, kinds_max;
 	uint32_t quotas[TD_TENANTS_MAX]; /* in GPUs */
 	uint64_t gpu_bytes;              /* the memory of a GPU; 0: memory is not counted */
-	uint64_t restart_ns;             /* what a stop or a move costs a job; 0: the usual time */
-	uint64_t match_ns;               /* muxflow: between two matchings; 0: 15 minutes */
-	uint64_t seed;                   /* muxflow: of places by chance; 0: the usual one */
+	bool is_hard;        /* memory does not move: a guest leaves for a holder that needs its */
+	uint64_t restart_ns; /* what a stop or a move costs a job; 0: the usual time */
+	uint64_t match_ns;   /* muxflow: between two matchings; 0: 15 minutes */
+	uint64_t seed;       /* muxflow: of places by chance; 0: the usual one */
 };
 
 /* A job, as a policy is told of it. */

@@ -155,6 +155,7 @@ struct td_tandem_cluster {
 	uint32_t to_hold;               /* number of GPUs without a service */
 	uint32_t kinds, jobs_max;
 	uint64_t gpu_bytes; /* memory of each GPU; 0: memory is not limited */
+	bool is_hard;       /* no memory moves: a new holder, too, has to fit beside the guests */
 	struct td_tandem_job *jobs;
 	struct td_antman_place *places;
 	uint32_t free_place;

@@ -64,30 +64,54 @@ static bool may_stop(const struct td_tandem_cluster *c, const struct search *s, 
 	return s->round && s->now_ns - job->since_ns >= c->params.run_ns;
 }
 
+/* Whether the memory of a guest has to go for the new holder's, where no memory moves. */
+static bool overflows(const struct td_tandem_cluster *c, uint64_t bytes)
+{
+	return c->is_hard && c->gpu_bytes && bytes > c->gpu_bytes;
+}
+
+/* Returns the memory of a GPU's guests and of its new holder. */
+static uint64_t bytes_with(const struct td_tandem_cluster *c, uint32_t gpu, uint32_t holder)
+{
+	const struct td_inventory *v = &c->gpus;
+	uint64_t bytes = c->jobs[holder].bytes;
+
+	for (uint32_t k = 0; k < v->guest_count[gpu]; k++)
+		bytes += c->jobs[v->guest[(size_t)gpu * TD_GUESTS + k]].bytes;
+	return bytes;
+}
+
 /*
- * Adds the guests that would hardly run beside the new holder to the victims. Returns false if one
- * of these guests may not be stopped yet. One that stays for good holds no guaranteed job up.
+ * Adds the guests that would hardly run beside the new holder, or whose memory it needs, to the
+ * victims. Returns false if one of these guests may not be stopped yet. One that stays for good
+ * holds no guaranteed job up, unless by its memory.
  */
 static bool clear_guests(const struct td_tandem_cluster *c, struct search *s, uint32_t gpu)
 {
 	uint32_t kept = s->victim_count;
+	uint64_t bytes = bytes_with(c, gpu, s->id);
 	const struct td_inventory *v = &c->gpus;
 
 	for (uint32_t k = 0; k < v->guest_count[gpu]; k++) {
 		uint32_t id = v->guest[(size_t)gpu * TD_GUESTS + k];
 		struct td_tandem_company here = td_tandem_company(c, gpu, id, TD_BY_NOW);
+		bool is_slow;
 
 		here.holder = c->jobs[s->id].kind;
-		if (c->jobs[id].stays || td_tandem_speed(c, &here, c->jobs[id].kind, NONE, NONE) >=
-						 c->params.held_min)
+		is_slow = td_tandem_speed(c, &here, c->jobs[id].kind, NONE, NONE) <
+			  c->params.held_min;
+		if (c->jobs[id].stays || (!is_slow && !overflows(c, bytes)))
 			continue;
 		if (!may_stop(c, s, id)) {
 			s->victim_count = kept;
 			return false;
 		}
 		s->victims[s->victim_count++] = id;
+		bytes -= c->jobs[id].bytes;
 	}
-	return true;
+	if (overflows(c, bytes))
+		s->victim_count = kept;
+	return !overflows(c, bytes);
 }
 
 /* Adds a GPU to the search if nobody holds it, or if its holder is `victim` and leaves. */
