@@ -125,6 +125,46 @@ def a_scheduler_that_was_killed_finds_what_runs():
     delete("pod", "q1", "q3")
 
 
+def a_gang_runs_when_all_of_it_is_there():
+    gang = {"gang": "pair", "gang-size": "2"}
+    cluster.apply(ours("g1", "60", **gang))
+    until(lambda: any("1 of 2 are there" in text for text in said("g1", "FailedScheduling")),
+          "the first one says what it waits for")
+    assert "nodeName" not in cluster.pod("g1")["spec"]
+    say(*said("g1", "FailedScheduling"))
+    run(ours("g2", "60", **gang))
+    until(lambda: phases("g1", "g2") == ["Running"] * 2, "both run")
+    until(lambda: sorted(gpu_of("60")) == ["0", "1"], "each on a GPU of its own")
+    assert sorted(notes(name)["gpu-index"] for name in ("g1", "g2")) == ["0", "1"]
+    # Another one finds only a part of its GPUs, so none of its pods is bound.
+    cluster.apply(ours("g3", "60", **dict(gang, gang="late")),
+                  ours("g4", "60", **dict(gang, gang="late")))
+    until(lambda: all(any("not free at once" in text for text in said(name, "FailedScheduling"))
+                      for name in ("g3", "g4")), "the second gang waits")
+    delete("pod", "g1")
+    until(lambda: not gpu_of("60") or len(gpu_of("60")) == 1, "one GPU is free")
+    assert phases("g3", "g4") == ["Pending"] * 2
+    delete("pod", "g2")
+    until(lambda: phases("g3", "g4") == ["Running"] * 2, "the second gang runs")
+    say(*said("g3", "FailedScheduling"), *said("g3", "Scheduled"), *said("g4", "Scheduled"))
+    delete("pod", "g3", "g4")
+
+
+def a_taint_keeps_pods_away_until_it_is_gone():
+    cluster.kubectl("taint", "node", "node1", "team=x:NoSchedule")
+    cluster.apply(ours("t1", "40"))
+    until(lambda: any("does not tolerate the taint team" in text
+                      for text in said("t1", "FailedScheduling")), "it says why it waits")
+    say(*said("t1", "FailedScheduling"))
+    tolerant = ours("t2", "40")
+    tolerant["spec"]["tolerations"] = [{"key": "team", "operator": "Exists"}]
+    run(tolerant)
+    assert phases("t1") == ["Pending"]
+    cluster.kubectl("taint", "node", "node1", "team-")
+    until(lambda: phases("t1") == ["Running"], "it runs")
+    delete("pod", "t1", "t2")
+
+
 def guests():
     return cluster.get("pods", "-l", "app=guests")["items"]
 
@@ -219,5 +259,6 @@ def end():
 
 CASES = [the_scheduler_and_the_node_may_do_what_they_need_and_no_more,
          a_pod_runs_on_the_gpu_of_its_binding, the_third_of_three_waits_on_two_gpus_and_says_why,
-         a_scheduler_that_was_killed_finds_what_runs, a_budget_keeps_guests_from_being_evicted,
+         a_scheduler_that_was_killed_finds_what_runs, a_gang_runs_when_all_of_it_is_there,
+         a_taint_keeps_pods_away_until_it_is_gone, a_budget_keeps_guests_from_being_evicted,
          a_guaranteed_pod_has_a_guest_evicted, the_scheduler_alone_changes_what_it_has_written]

@@ -124,7 +124,16 @@ static const char *const placement[] = {
 #undef NAME
 };
 
-enum { PLACEMENTS = sizeof(placement) / sizeof(*placement) };
+static const char *const wishes[] = {
+#define NAME(name) name,
+	TD_KUBE_WISHES(NAME)
+#undef NAME
+};
+
+enum {
+	PLACEMENTS = sizeof(placement) / sizeof(*placement),
+	WISHES = sizeof(wishes) / sizeof(*wishes),
+};
 
 /* A pod that comes with them would claim a place that nobody gave it. */
 static int refuse_placement(struct review *review)
@@ -358,8 +367,9 @@ int td_admission_judge_change(const struct td_admission_options *options, const 
 	for (size_t i = 0; i < PLACEMENTS && !changed; i++)
 		if (is_changed(old, new, placement[i]))
 			changed = placement[i];
-	if (!changed && names_resource(&review) && is_changed(old, new, TD_KUBE_CLASS))
-		changed = TD_KUBE_CLASS;
+	for (size_t i = 0; i < WISHES && !changed && names_resource(&review); i++)
+		if (is_changed(old, new, wishes[i]))
+			changed = wishes[i];
 	if (!changed)
 		return 0;
 	(void)td_err_set(&ret->err, -EINVAL,

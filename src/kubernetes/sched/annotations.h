@@ -13,5 +13,9 @@
 
 #define TD_KUBE_PLACEMENT(X) X(TD_KUBE_GPU_INDEX) X(TD_KUBE_SHARE) X(TD_KUBE_EPOCH) X(TD_KUBE_GUEST)
 
-/* This one its user writes, and it stays as it was when the pod was made. */
-#define TD_KUBE_CLASS TD_KUBE_DOMAIN "class"
+/* These its user writes, and they stay as they were when the pod was made. */
+#define TD_KUBE_CLASS     TD_KUBE_DOMAIN "class"
+#define TD_KUBE_GANG      TD_KUBE_DOMAIN "gang"      /* pods of one name are placed all or none */
+#define TD_KUBE_GANG_SIZE TD_KUBE_DOMAIN "gang-size" /* the number of these pods */
+
+#define TD_KUBE_WISHES(X) X(TD_KUBE_CLASS) X(TD_KUBE_GANG) X(TD_KUBE_GANG_SIZE)

@@ -116,6 +116,7 @@ static int make_parts(const struct options *o, const struct td_kube_found *found
 		return r;
 	/* Each GPU has so much "memory": what is given of it is what the kubelet counts. */
 	scheduler.brain.shape.gpu_bytes = TD_KUBE_PER_GPU;
+	scheduler.brain.shape.is_hard = true;
 	scheduler.name = o->sched.name;
 	parts->engine = td_kube_engine_new(parts->api, &options);
 	lease.arg = parts->engine;

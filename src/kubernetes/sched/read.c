@@ -198,6 +198,11 @@ static void check_slices(struct td_kube_pod *pod, bool has_part)
 		snprintf(pod->problem, sizeof(pod->problem),
 			"it asks for %" PRIu64 " hundredths of GPUs: expected at most %u", slices,
 			TD_KUBE_GPUS * TD_KUBE_PER_GPU);
+	else if (*pod->gang && slices > TD_KUBE_PER_GPU)
+		snprintf(pod->problem, sizeof(pod->problem),
+			"it asks for %" PRIu64
+			" hundredths of GPUs: expected at most %u of each pod of a gang",
+			slices, TD_KUBE_PER_GPU);
 }
 
 /*
@@ -267,6 +272,30 @@ static uint32_t read_gpus(const char *text, uint32_t *ret)
 	return 0;
 }
 
+/* A gang is one job of the brain, which gives each of its pods a GPU or a part of one. */
+static void read_gang(const json_t *annotations, struct td_kube_pod *pod)
+{
+	const char *name = text_at(annotations, TD_KUBE_GANG);
+	const char *size = text_at(annotations, TD_KUBE_GANG_SIZE);
+	uint64_t count = 0;
+
+	if (!*name && !*size)
+		return;
+	if (!*name || !copy(pod->gang, sizeof(pod->gang), name))
+		snprintf(pod->problem, sizeof(pod->problem),
+			"the annotation " TD_KUBE_GANG
+			"=%.70s is not valid: expected a name of up to "
+			"%zu bytes",
+			name, sizeof(pod->gang) - 1);
+	else if (!read_number(size, TD_GANG_MAX, &count) || !count)
+		snprintf(pod->problem, sizeof(pod->problem),
+			"the annotation " TD_KUBE_GANG_SIZE
+			"=%.32s is not valid: expected the number of the gang's pods, 1 to %u",
+			size, TD_GANG_MAX);
+	(void)td_printable(pod->problem);
+	pod->gang_size = (uint32_t)count;
+}
+
 static void read_annotations(const json_t *metadata, struct td_kube_pod *pod)
 {
 	const json_t *annotations = json_object_get(metadata, "annotations");
@@ -281,6 +310,7 @@ static void read_annotations(const json_t *metadata, struct td_kube_pod *pod)
 			class);
 		(void)td_printable(pod->problem);
 	}
+	read_gang(annotations, pod);
 	pod->gpus = read_gpus(text_at(annotations, TD_KUBE_GPU_INDEX), pod->gpu);
 	pod->is_placed = pod->gpus &&
 			 read_number(text_at(annotations, TD_KUBE_EPOCH), INT64_MAX, &pod->epoch);
@@ -320,6 +350,73 @@ static json_t *own(const json_t *object, const char *key)
 	return is_filled(field) ? json_incref(field) : NULL;
 }
 
+/* Writes the demands as one text. NULL without memory: the pod then waits for its own reasons. */
+static char *write_demands(const struct td_kube_pod *pod)
+{
+	json_t *const parts[] = {pod->selector, pod->terms, pod->tolerations};
+	json_t *all = json_array();
+	char *text;
+
+	for (size_t k = 0; k < sizeof(parts) / sizeof(*parts); k++)
+		(void)json_array_append_new(all, parts[k] ? json_incref(parts[k]) : json_null());
+	text = json_dumps(all, JSON_COMPACT | JSON_SORT_KEYS);
+	json_decref(all);
+	return text;
+}
+
+static bool is_hard(const json_t *spec)
+{
+	const json_t *spread;
+	size_t k;
+
+	json_array_foreach(json_object_get(spec, "topologySpreadConstraints"), k, spread)
+	{
+		if (!strcmp(text_at(spread, "whenUnsatisfiable"), "DoNotSchedule"))
+			return true;
+	}
+	return false;
+}
+
+static bool has_ports(const json_t *spec)
+{
+	const json_t *container, *port;
+	size_t k, n;
+
+	json_array_foreach(json_object_get(spec, "containers"), k, container)
+	{
+		json_array_foreach(json_object_get(container, "ports"), n, port)
+		{
+			if (number_at(port, "hostPort"))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* A demand that the scheduler does not look at is refused, not forgotten. */
+static void refuse_demands(const json_t *spec, struct td_kube_pod *pod)
+{
+	static const char required[] = "requiredDuringSchedulingIgnoredDuringExecution";
+	const json_t *affinity = json_object_get(spec, "affinity");
+	const json_t *to_pods = json_object_get(affinity, "podAffinity");
+	const json_t *from_pods = json_object_get(affinity, "podAntiAffinity");
+	const char *what = NULL;
+
+	if (json_array_size(json_object_get(to_pods, required)))
+		what = "a required podAffinity";
+	else if (json_array_size(json_object_get(from_pods, required)))
+		what = "a required podAntiAffinity";
+	else if (is_hard(spec))
+		what = "a topologySpreadConstraint with DoNotSchedule";
+	else if (has_ports(spec))
+		what = "a hostPort";
+	if (what && !*pod->problem)
+		snprintf(pod->problem, sizeof(pod->problem),
+			"it has %s: expected a pod without one, because tandem-kube-sched does not "
+			"look at it",
+			what);
+}
+
 static void read_demands(const json_t *spec, struct td_kube_pod *pod)
 {
 	const json_t *affinity = json_object_get(json_object_get(spec, "affinity"), "nodeAffinity");
@@ -329,6 +426,8 @@ static void read_demands(const json_t *spec, struct td_kube_pod *pod)
 	pod->terms =
 		own(json_object_get(affinity, "requiredDuringSchedulingIgnoredDuringExecution"),
 			"nodeSelectorTerms");
+	pod->demands = write_demands(pod);
+	refuse_demands(spec, pod);
 }
 
 int td_kube_pod_read(
@@ -362,6 +461,8 @@ void td_kube_pod_deinit(struct td_kube_pod *pod)
 	json_decref(pod->selector);
 	json_decref(pod->terms);
 	json_decref(pod->tolerations);
+	free(pod->demands);
+	pod->demands = NULL;
 	pod->selector = pod->terms = pod->tolerations = NULL;
 }
 

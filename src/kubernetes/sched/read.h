@@ -42,8 +42,11 @@ struct td_kube_pod {
 	bool is_placed, is_guest;
 	uint64_t epoch;
 	uint32_t gpu[TD_KUBE_GPUS], gpus;
-	/* Its demands on a node; owned, NULL: none. */
+	char gang[TD_NAME_MAX]; /* of its namespace; "": it is placed alone */
+	uint32_t gang_size;
+	/* Its demands on a node; owned, NULL: none. Pods with equal ones have equal texts. */
 	json_t *selector, *terms, *tolerations;
+	char *demands;
 };
 
 struct td_kube_node {

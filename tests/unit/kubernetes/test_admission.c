@@ -400,6 +400,8 @@ TEST(what_the_scheduler_has_written_cannot_be_changed)
 	CHECK(strstr(refusal_of_change(none, placed, ""), "annotation tandem.dev/gpu-index: "));
 	CHECK(strstr(refusal_of_change(placed, none, ""), "annotation tandem.dev/gpu-index: "));
 	CHECK(strstr(refusal_of_change(none, class, ""), "annotation tandem.dev/class: "));
+	CHECK(strstr(refusal_of_change(none, NOTED("\"tandem.dev/gang\":\"g\""), ""),
+		"annotation tandem.dev/gang: "));
 	CHECK_STR(refusal_of_change(POD("", "\"containers\":[]"), plain, ""), "");
 	CHECK_STR(refusal_of_change(placed, other, ",\"subResource\":\"status\""), "");
 }

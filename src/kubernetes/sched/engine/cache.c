@@ -58,6 +58,27 @@ struct td_kube_entry *td_kube_cache_find(struct td_kube_cache *cache, const char
 	return NULL;
 }
 
+struct td_kube_entry *td_kube_cache_next(
+	struct td_kube_cache *cache, const char *job, uint32_t *index)
+{
+	struct td_kube_entry *entry;
+	uint32_t at = *index == TD_NO_NAME ? 0 : *index + 1;
+
+	if (*index != TD_NO_NAME && !*cache->pod[*index].pod.gang)
+		return NULL;
+	entry = *index == TD_NO_NAME ? td_kube_cache_find(cache, job) : NULL;
+	if (entry && !*entry->pod.gang) {
+		*index = (uint32_t)(entry - cache->pod);
+		return entry;
+	}
+	for (; at < TD_KUBE_PODS; at++)
+		if (*cache->pods.name[at] && !strcmp(cache->pod[at].job, job)) {
+			*index = at;
+			return &cache->pod[at];
+		}
+	return NULL;
+}
+
 struct td_kube_place *td_kube_cache_find_node(struct td_kube_cache *cache, const char *name)
 {
 	uint32_t at = td_name_table_find(&cache->nodes, name);
@@ -105,6 +126,8 @@ static void keep_binding(struct td_kube_pod *pod, const struct td_kube_pod *know
 	pod->is_placed = known->is_placed;
 	pod->is_guaranteed = known->is_guaranteed;
 	pod->is_automatic = known->is_automatic;
+	strcpy(pod->gang, known->gang);
+	pod->gang_size = known->gang_size;
 	pod->epoch = known->epoch;
 	pod->gpus = known->gpus;
 	memcpy(pod->gpu, known->gpu, sizeof(pod->gpu));
@@ -124,7 +147,9 @@ static void put_pod(struct td_kube_cache *cache, struct td_kube_pod *pod)
 		}
 		entry = &cache->pod[at];
 		*entry = (struct td_kube_entry){0};
-		if (!pod->is_ours || *pod->node || !claim_job(cache, pod, entry->job))
+		/* Those of gangs get theirs when these are counted. */
+		if (!*pod->gang &&
+			(!pod->is_ours || *pod->node || !claim_job(cache, pod, entry->job)))
 			strcpy(entry->job, pod->uid);
 	}
 	entry = &cache->pod[at];
@@ -171,13 +196,23 @@ void td_kube_cache_pods_end(void *arg)
 			remove_pod(cache, k);
 }
 
+void td_kube_cache_unbind(struct td_kube_entry *entry)
+{
+	*entry->pod.node = 0;
+	entry->pod.gpus = 0;
+	entry->pod.is_placed = entry->pod.is_guest = false;
+	entry->pod.epoch = 0;
+}
+
 void td_kube_cache_sent_back(
 	struct td_kube_cache *cache, struct td_kube_entry *entry, uint64_t until_ns)
 {
 	struct td_kube_back *back;
 
-	entry->pod.is_leaving = true;
-	if (cache->backs < TD_KUBE_BACKS && *entry->pod.owner) {
+	entry->pod.is_leaving = entry->is_sent_back = true;
+	if (*entry->pod.gang && entry->gang)
+		cache->gang[entry->gang - 1].until_ns = until_ns;
+	else if (cache->backs < TD_KUBE_BACKS && *entry->pod.owner) {
 		back = &cache->back[cache->backs++];
 		*back = (struct td_kube_back){.slices = entry->pod.asks.slices,
 			.is_guaranteed = entry->pod.is_guaranteed,

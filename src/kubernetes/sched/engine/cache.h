@@ -16,10 +16,13 @@
 
 struct td_kube_entry {
 	struct td_kube_pod pod;
-	char job[TD_NAME_MAX]; /* the brain's name for it; "": it was sent back, and ends now */
+	char job[TD_NAME_MAX]; /* the brain's name for it or its gang; "": it has none any more */
 	bool is_listed;        /* the list that is being read has it */
-	uint64_t said;         /* a hash of what its last event says */
-	uint64_t evict_ns;     /* it is not asked to leave again before this */
+	bool is_sent_back;
+	uint64_t said;     /* a hash of what its last event says */
+	uint64_t evict_ns; /* a budget keeps it: it is not asked to leave again before this */
+	uint32_t refusals; /* by a budget */
+	uint32_t gang;     /* its gang's number and one more; 0: none yet */
 };
 
 struct td_kube_place {
@@ -37,6 +40,21 @@ struct td_kube_back {
 };
 
 #define TD_KUBE_BACKS 1024u
+#define TD_KUBE_GANGS 1024u
+
+/* The pods of a namespace with one tandem.dev/gang, which are one job of the brain (gangs.h). */
+struct td_kube_gang {
+	char space[TD_NAME_MAX], name[TD_NAME_MAX];
+	char job[TD_NAME_MAX];       /* the UID of its first pod; "": this gang is not used */
+	struct td_kube_entry *first; /* of those that count, until pods change */
+	uint32_t waits, bound;       /* pods that count: without a node, and on one */
+	uint32_t others;             /* pods that are leaving, or that do not count */
+	bool stays;                  /* a pod that is bound would not be made again */
+	uint64_t evict_ns;           /* a budget keeps it until then; 0: none did */
+	uint64_t epoch;              /* the highest of those that are bound */
+	uint64_t whole_epoch;        /* all of its pods were bound with this one */
+	uint64_t until_ns;           /* pods were sent back; after this nobody comes any more */
+};
 
 struct td_kube_cache {
 	struct td_kube_names names;
@@ -45,6 +63,7 @@ struct td_kube_cache {
 	struct td_kube_place *node;
 	struct td_kube_back back[TD_KUBE_BACKS];
 	uint32_t backs;
+	struct td_kube_gang gang[TD_KUBE_GANGS];
 	bool is_full; /* there are more pods than it can keep */
 };
 
@@ -69,6 +88,15 @@ void td_kube_cache_drop_node(struct td_kube_cache *cache, uint32_t index);
 struct td_kube_entry *td_kube_cache_find(struct td_kube_cache *cache, const char *job);
 struct td_kube_place *td_kube_cache_find_node(struct td_kube_cache *cache, const char *name);
 
+/*
+ * Calls with the index of the last one, TD_NO_NAME at first, and returns the next pod of the job,
+ * or NULL. Most jobs have one pod; a gang has several.
+ */
+struct td_kube_entry *td_kube_cache_next(
+	struct td_kube_cache *cache, const char *job, uint32_t *index);
+
+/* Takes a binding back that nobody has sent. */
+void td_kube_cache_unbind(struct td_kube_entry *entry);
 /* The pod goes, and its controller makes another one by until_ns. */
 void td_kube_cache_sent_back(
 	struct td_kube_cache *cache, struct td_kube_entry *entry, uint64_t until_ns);

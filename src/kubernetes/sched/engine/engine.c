@@ -110,13 +110,18 @@ static int stop(struct td_engine *engine, const char *id, uint64_t epoch)
 static int explain(struct td_engine *engine, const char *id, const char *why)
 {
 	struct td_kube_engine *k = (struct td_kube_engine *)engine;
-	struct td_kube_entry *entry = td_kube_cache_find(&k->cache, id);
+	struct td_kube_entry *entry;
+	uint32_t at = TD_NO_NAME;
+	bool is_there = false;
+	int r = 0;
 
-	if (!entry)
-		return -EAGAIN; /* its controller has not made it again yet */
-	if (*entry->pod.node)
-		return 0;
-	return td_kube_say(k, &entry->pod, "FailedScheduling", why);
+	while (!r && (entry = td_kube_cache_next(&k->cache, id, &at))) {
+		is_there = true;
+		if (!*entry->pod.node)
+			r = td_kube_say(k, &entry->pod, "FailedScheduling", why);
+	}
+	/* Its controller may not have made it again yet. */
+	return is_there ? r : -EAGAIN;
 }
 
 static const char *why(const struct td_engine *engine)
@@ -133,6 +138,7 @@ static void engine_free(struct td_engine *engine)
 	td_kube_watch_deinit(&k->pods);
 	td_kube_watch_deinit(&k->nodes);
 	td_kube_cache_deinit(&k->cache);
+	td_kube_pools_deinit(&k->pools);
 	td_text_deinit(&k->body);
 	td_text_deinit(&k->answer);
 	free(k);

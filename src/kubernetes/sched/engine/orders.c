@@ -3,13 +3,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bounds.h"
+#include "kubernetes/sched/engine/gangs.h"
 #include "kubernetes/sched/engine/parts.h"
 #include "kubernetes/sched/write.h"
 
 #define JSON      "application/json"
 #define PATCH     "application/merge-patch+json"
 #define RETURN_NS (300 * TD_NS_PER_S) /* in which a controller makes a pod again */
-#define EVICT_NS  (5 * TD_NS_PER_S)   /* after a refusal by a budget */
+#define EVICT_NS  (5 * TD_NS_PER_S)   /* after a budget's first refusal; twice as long each time */
+#define EVICTS    6u                  /* times that it gets longer */
 
 /* Reads a pod that is not as it was believed to be. */
 static void look_at(struct td_kube_engine *k, const struct td_kube_pod *pod)
@@ -91,6 +94,39 @@ static bool has_place(
 	return false;
 }
 
+/*
+ * Places a gang: all of its pods that are not bound yet have to find room, one beside the other,
+ * before the first one is bound. Where a Binding fails, the order comes again for the others.
+ */
+static int place_gang(struct td_kube_engine *k, const struct td_kube_entry *first,
+	const struct td_placement *placement)
+{
+	struct td_kube_gang *gang = td_kube_gang_of(&k->cache, first);
+	struct td_kube_pick picks[TD_GANG_MAX];
+	int count = td_kube_gang_pick(&k->cache, placement->id, placement->epoch, placement->places,
+		placement->count, picks);
+	struct td_placement one = *placement;
+	int tried = 0, r = count < 0 ? count : 0;
+
+	one.count = 1;
+	for (; tried < count && !r; tried++) {
+		one.places = &placement->places[picks[tried].place];
+		if (has_place(k, picks[tried].entry, &one))
+			note_binding(&picks[tried].entry->pod, &one);
+		else
+			r = -EAGAIN;
+	}
+	for (int n = 0; n < tried; n++) /* that was a trial */
+		td_kube_cache_unbind(picks[n].entry);
+	for (int n = 0; n < count && !r; n++) {
+		one.places = &placement->places[picks[n].place];
+		r = bind_pod(k, picks[n].entry, &one);
+	}
+	if (!r && gang)
+		gang->whole_epoch = placement->epoch;
+	return r;
+}
+
 int td_kube_place(struct td_engine *engine, const struct td_placement *placement)
 {
 	struct td_kube_engine *k = (struct td_kube_engine *)engine;
@@ -98,6 +134,8 @@ int td_kube_place(struct td_engine *engine, const struct td_placement *placement
 
 	if (!entry)
 		return -EAGAIN; /* it was sent back, and its controller has not made it again yet */
+	if (*entry->pod.gang)
+		return place_gang(k, entry, placement);
 	if (*entry->pod.node)
 		return entry->pod.epoch >= placement->epoch ? 0 : -EAGAIN;
 	if (placement->count > TD_KUBE_GPUS)
@@ -110,15 +148,11 @@ int td_kube_place(struct td_engine *engine, const struct td_placement *placement
 	return bind_pod(k, entry, placement);
 }
 
-int td_kube_upgrade(struct td_engine *engine, const char *id, uint64_t epoch)
+static int upgrade_pod(struct td_kube_engine *k, struct td_kube_entry *entry)
 {
-	struct td_kube_engine *k = (struct td_kube_engine *)engine;
-	struct td_kube_entry *entry = td_kube_cache_find(&k->cache, id);
 	char path[TD_KUBE_PATH];
 	int status;
 
-	if (!entry || !*entry->pod.node || entry->pod.epoch != epoch)
-		return 0;
 	td_text_clear(&k->body);
 	td_kube_write_upgrade(&k->body, &entry->pod);
 	/* It carries annotations, too, and whoever may write it cannot change what the pod runs. */
@@ -130,6 +164,19 @@ int td_kube_upgrade(struct td_engine *engine, const char *id, uint64_t epoch)
 			       : td_kube_failed(k, "upgrade", &entry->pod, status);
 	entry->pod.is_guest = false;
 	return 0;
+}
+
+int td_kube_upgrade(struct td_engine *engine, const char *id, uint64_t epoch)
+{
+	struct td_kube_engine *k = (struct td_kube_engine *)engine;
+	struct td_kube_entry *entry;
+	uint32_t at = TD_NO_NAME;
+	int r = 0;
+
+	while (!r && (entry = td_kube_cache_next(&k->cache, id, &at)))
+		if (*entry->pod.node && entry->pod.epoch == epoch && entry->pod.is_guest)
+			r = upgrade_pod(k, entry);
+	return r;
 }
 
 /* Asks which version of Eviction there is: v1 since 1.22, v1beta1 until 1.24. */
@@ -162,7 +209,8 @@ static int evict(
 		return 0;
 	}
 	if (status == 429) {
-		entry->evict_ns = now_ns + EVICT_NS;
+		entry->evict_ns = now_ns + (EVICT_NS << td_min_u32(entry->refusals, EVICTS));
+		entry->refusals++;
 		td_kube_say_once(k, entry,
 			"it is to leave its GPU, but a PodDisruptionBudget keeps it for now");
 	}
@@ -176,14 +224,18 @@ static int evict(
 int td_kube_requeue(struct td_engine *engine, const char *id, uint64_t epoch, const char *why)
 {
 	struct td_kube_engine *k = (struct td_kube_engine *)engine;
-	struct td_kube_entry *entry = td_kube_cache_find(&k->cache, id);
 	uint64_t now_ns = td_time_now_ns();
+	struct td_kube_entry *entry;
+	uint32_t at = TD_NO_NAME;
+	int r = 0;
 
-	if (!entry || !*entry->pod.node || entry->pod.epoch != epoch)
-		return 0;
-	if (!*entry->pod.owner)
-		return -EOPNOTSUPP; /* nobody would make it again */
-	if (now_ns < entry->evict_ns)
-		return -EAGAIN;
-	return evict(k, entry, why, now_ns);
+	/* Nobody would make one without a controller again. */
+	while ((entry = td_kube_cache_next(&k->cache, id, &at)))
+		if (*entry->pod.node && entry->pod.epoch == epoch && !*entry->pod.owner)
+			return -EOPNOTSUPP;
+	at = TD_NO_NAME;
+	while (!r && (entry = td_kube_cache_next(&k->cache, id, &at)))
+		if (*entry->pod.node && entry->pod.epoch == epoch)
+			r = now_ns < entry->evict_ns ? -EAGAIN : evict(k, entry, why, now_ns);
+	return r;
 }

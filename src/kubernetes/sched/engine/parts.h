@@ -4,6 +4,7 @@
 #include "base/time.h"
 #include "kubernetes/sched/engine/cache.h"
 #include "kubernetes/sched/engine/engine.h"
+#include "kubernetes/sched/engine/pools.h"
 #include "kubernetes/sched/watch.h"
 
 #define TD_KUBE_PROGRAM "tandem-kube-sched"
@@ -13,6 +14,7 @@ struct td_kube_engine {
 	struct td_kube_api *api;
 	struct td_kube_engine_options options;
 	struct td_kube_cache cache;
+	struct td_kube_pools pools;
 	struct td_kube_watch pods, nodes;
 	struct td_text body, answer;
 	char policy[16]; /* the version of Eviction; "": not asked for yet */
@@ -40,7 +42,7 @@ int td_kube_say(struct td_kube_engine *engine, const struct td_kube_pod *pod, co
 void td_kube_say_once(
 	struct td_kube_engine *engine, struct td_kube_entry *entry, const char *message);
 
-/* --- what the brain is told (tell.c), and its orders (orders.c); see cluster/engine/engine.h --- */
+/* --- what the brain is told (tell.c), and its orders (orders.c) --- */
 
 int td_kube_submitted(struct td_engine *engine, struct td_brain *brain, uint64_t now_ns);
 int td_kube_place(struct td_engine *engine, const struct td_placement *placement);
