@@ -510,6 +510,29 @@ TEST(a_guest_that_stays_is_not_stopped)
 	CHECK_EQ(gpu_of(2), 0);
 }
 
+/* GPUs of 7 bytes, of which each job needs 4. */
+TEST(a_holder_fits_beside_the_guests_where_no_memory_moves)
+{
+	const uint32_t nodes[] = {1, 1};
+
+	start_cluster(nodes, 2, 7, 2);
+	cluster.is_hard = true;
+	submit_one_that_stays(0, LIGHT, false);
+	submit(1, 1, LIGHT, false, 0);
+	step(0);
+	CHECK_EQ(count, 2);
+	submit(2, 1, LIGHT, true, 800 * S);
+	step(800 * S);
+	CHECK_EQ(count, 2);
+	CHECK_EQ(actions[0].verb, TD_TANDEM_PREEMPT);
+	CHECK_EQ(actions[0].job, 1);
+	CHECK_EQ(gpu_of(2), 1 - gpu_of(0));
+	/* There is no room for another holder, because the guest stays. */
+	submit(3, 1, LIGHT, true, 900 * S);
+	step(900 * S);
+	CHECK_EQ(count, 0);
+}
+
 TEST(a_guaranteed_job_that_stays_keeps_its_quota)
 {
 	const uint32_t nodes[] = {2};
