@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""tandem-kube-sched beside an API server: gangs, nodes that only some pods may use, and budgets that
-keep pods. TAP. usage: kube_gangs.py BUILD [CASE]..."""
+"""tandem-kube-sched beside an API server: gangs, nodes that only some pods may use, and budgets
+that keep pods. TAP. usage: kube_gangs.py BUILD [CASE]..."""
 import time
 
 from kube_world import Cluster
