@@ -608,12 +608,14 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 	td_actions_step(node, now_ns);
 	td_show_view(node, &view, now_ns);
 	plan = decide(node, &view, now_ns);
+	node->rests_until_ns = TD_NEVER;
 	exchanges = carry_out(node, &plan, now_ns);
 	wakeup = exchanges < wakeup ? exchanges : wakeup;
 	learning = td_learning_look(node, now_ns);
 	wakeup = learning < wakeup ? learning : wakeup;
-	if (td_list_empty(&node->acts) && !td_show_is_moving(node))
-		node->rests_until_ns = wakeup;
+	if (!td_list_empty(&node->acts) || td_show_is_moving(node))
+		node->rests_until_ns = 0;
+	node->rests_until_ns = td_min_u64(node->rests_until_ns, wakeup);
 	return plan.next_wakeup_ns < wakeup ? plan.next_wakeup_ns : wakeup;
 }
 

@@ -79,6 +79,7 @@ static void free_client(struct td_node *node, struct td_client *client)
 	td_list_remove(&client->of_node);
 	td_list_remove(&client->of_process);
 	node->client_count--;
+	node->rests_until_ns = 0; /* the rows of the last step name the client */
 	free(client);
 	if (node->io.release && !has_clients(node, gpu))
 		node->io.release(node->io.arg, node->gpus[gpu].uuid);

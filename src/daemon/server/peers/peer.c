@@ -569,6 +569,8 @@ uint64_t td_server_turn(void *arg, uint64_t now_ns)
 		td_helpers_turn(&server->helpers, now_ns);
 	if (step(server, changed, now_ns, &wakeup) || server->stuck)
 		server->due_ns = turn_others(server, now_ns);
+	/* Sending may have broken a peer, which the next turn drops. */
+	server->again |= server->stuck;
 	return server->due_ns < wakeup ? server->due_ns : wakeup;
 }
 

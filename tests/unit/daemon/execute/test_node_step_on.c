@@ -219,6 +219,17 @@ TEST(where_programs_take_turns)
 		compare(TD_MPS_OFF, from);
 }
 
+/* The rows of the last step named it. */
+TEST(a_whole_step_follows_the_end_of_a_program)
+{
+	uint64_t wakeup;
+
+	begin_both(TD_MPS_ON, 1);
+	CHECK(td_node_step_on(&on.node, on.now + MS, &wakeup));
+	fake_dies(&on, &on.fakes[3]);
+	CHECK(!td_node_step_on(&on.node, on.now + 2 * MS, &wakeup));
+}
+
 TEST(other_policies_take_whole_steps)
 {
 	uint64_t wakeup;
