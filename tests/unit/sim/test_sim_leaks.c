@@ -2,9 +2,11 @@
  * No scheduler uses what it could not know: how long jobs will take, which will come, how fast
  * companies are that were never seen. Each of these is varied with all else the same, and all
  * earlier decisions have to be the same. Three bounds know the companies: with them the test must
- * see the difference.
+ * see the difference. And each gives back its memory.
  */
 #include "unit/sim/leaks_world.h"
+
+#include <malloc.h>
 
 #include "base/time.h"
 #include "policy/cluster/muxflow_cluster.h"
@@ -223,6 +225,31 @@ static void check_same(const struct td_sched *sched, const struct decisions *a,
 /* --- */
 
 static struct decisions one, two;
+
+/* Returns the bytes that are taken from the heap after one more run. */
+static size_t taken_after_run(const struct td_sched *sched)
+{
+	begin(false);
+	run(sched, HORIZON_S / 4, &one);
+	return mallinfo2().uordblks;
+}
+
+TEST(a_scheduler_gives_back_all_memory_that_it_took)
+{
+	const struct td_sched *sched;
+
+	for (uint32_t at = 0; (sched = sched_at(at)); at++) {
+		size_t before, after;
+
+		(void)taken_after_run(
+			sched); /* tables and lists of free blocks are there from now on */
+		before = taken_after_run(sched);
+		after = taken_after_run(sched);
+		if (before != after)
+			printf("# %s keeps %zu bytes\n", sched->name, after - before);
+		CHECK_EQ(before, after);
+	}
+}
 
 TEST(how_long_jobs_will_take_changes_nothing_before_one_ends)
 {

@@ -46,6 +46,17 @@ TEST(the_second_step_integrates_and_damps)
 	CHECK_EQ(td_pid_step(&pid, &params, 0.5, 8 * S), 237500);
 }
 
+TEST(time_that_does_not_count_gives_neither_slope_nor_integral)
+{
+	struct td_pid_params still = params;
+	struct td_pid pid = {0};
+
+	still.max_gap_ns = 0;
+	(void)td_pid_step(&pid, &still, 0.25, 7 * S);
+	/* 0.2 + 0.4 x (0.5 - 0.375) = 0.25 */
+	CHECK_EQ(td_pid_step(&pid, &still, 0.375, 8 * S), 250000);
+}
+
 TEST(a_changed_set_point_is_no_kick_of_the_derivative)
 {
 	struct td_pid_params moved = params;
