@@ -32,6 +32,9 @@ static void check_pod(const struct td_kube_pod *pod)
 	for (uint32_t k = 0; k < pod->gpus; k++)
 		assert(pod->gpu[k] < TD_KUBE_GPUS);
 	assert(!pod->is_placed || pod->gpus);
+	assert(pod->gang_size <= TD_GANG_MAX);
+	assert(*pod->problem || !*pod->gang ||
+		(pod->gang_size && pod->asks.slices <= TD_KUBE_PER_GPU));
 	assert(*pod->problem || pod->asks.slices <= (uint64_t)TD_KUBE_GPUS * TD_KUBE_PER_GPU);
 	td_kube_write_binding(&body, pod, &placement);
 	check_body(&body);
