@@ -149,12 +149,12 @@ def a_second_meeting_starts_nearer():
         known = lambda: {row["service"]: row for row in json.loads(world.tandem(
             "model", "--profiles", world.profiles, "--json").stdout)}["api"]
 
-        def meet():
+        def meet(*states):
             """The batches that were tried, the first of them first."""
             tried, now = [], lambda: world.row("service").get("batch", 0)
             with world.training("--layers", LAYERS):
-                until(lambda: world.row("work").get("state") == "running", "training runs")
-                end = time.monotonic() + 9
+                until(lambda: world.row("work").get("state") in states, "training is there")
+                end = time.monotonic() + 10
                 while time.monotonic() < end:
                     batch = now()
                     if batch not in tried:
@@ -168,10 +168,11 @@ def a_second_meeting_starts_nearer():
             until(lambda: world.row("service").get("requests_per_1000_seconds", 0) > 20000,
                   "its rate is seen")
             assert known()["met"] == 0
-            first = meet()
+            first = meet("running")
             until(lambda: known()["met"] == 1, "the daemon has learnt")
             assert known()["met_points"] >= 1 and known()["met_last_s"] > 1e9, known()
-            second = meet()
+            # On a busy machine it may have seemed so slow that no batch keeps up.
+            second = meet("running", "paused", "waiting")
         text = world.tandem("model", "--profiles", world.profiles, "api").stdout
         assert LAYERS in text and "MET WHILE IT RAN" in text, text
         # By the profile 2, 3 and 4 are possible, and the first try is in the middle.
