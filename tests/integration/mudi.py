@@ -56,10 +56,10 @@ class MudiWorld(MpsWorld):
             process.communicate()
 
     @contextlib.contextmanager
-    def service(self, *options, rate=40, **environment):
+    def service(self, *options, rate=40, run=(), **environment):
         if not os.path.exists(SERVE):
             raise Skip("the example is built where libmicrohttpd is")
-        with self.program(["--class", "online", "--name", "service"], SERVE, "--name", "api",
+        with self.program(["--class", "online", "--name", "service", *run], SERVE, "--name", "api",
                           "--objective", "500ms", "--batch", "64", *options,
                           **environment) as service, self.load(service, rate):
             yield
@@ -224,7 +224,7 @@ def beside_a_service_that_keeps_the_whole_gpu_training_is_paused():
         world.begin()
         assert world.tandem("set", f"profiles={world.profiles}").returncode == 0
         assert world.tandem("set", "policy=mudi").returncode == 0
-        with world.service(TANDEM_BACKEND="plain"), world.training():
+        with world.service(run=["--backend", "plain"]), world.training():
             until(lambda: world.row("work").get("state") in ("waiting", "paused"), "it is paused")
             assert world.row("service")["state"] == "running", world.jobs()
 
