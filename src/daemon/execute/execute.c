@@ -69,6 +69,7 @@ void td_node_answer(struct td_node *node, struct td_client *client, uint64_t dev
 	td_account_tell(&process->job->on[client->gpu].account, &client->total, grant->total_bytes,
 		grant->seq);
 	td_stopped_told(node, client);
+	node->rests_until_ns = 0; /* the view has the limit before, and an answer is due */
 	node->io.send(process->peer, &msg);
 }
 
@@ -120,10 +121,13 @@ static void write_word(struct td_node *node, struct td_process *process, uint32_
 	node->io.gate(process->peer, process->word, pacing);
 }
 
-static void enter(struct td_process *process, enum td_phase phase, uint64_t now_ns)
+/* The view has the phase before, so the next step is a whole one. */
+static void enter(
+	struct td_node *node, struct td_process *process, enum td_phase phase, uint64_t now_ns)
 {
 	process->phase = phase;
 	process->phase_since_ns = now_ns;
+	node->rests_until_ns = 0;
 }
 
 /* Returns the first client that plans apply to, or the first of all if there is none. */
@@ -144,7 +148,7 @@ static void close_gate(struct td_node *node, struct td_process *process, uint64_
 		if (process->retry_ns > now_ns)
 			return;
 		process->held_ns += now_ns - process->phase_since_ns;
-		enter(process, TD_PHASE_DRAINING, now_ns);
+		enter(node, process, TD_PHASE_DRAINING, now_ns);
 		/* The factor of 2 lets the process give up first and say STUCK. */
 		process->drain_deadline_ns = now_ns + 2 * node->options.drain_deadline_ns;
 		write_word(node, process, TD_WORD_CLOSED, &(struct td_pacing){0});
@@ -152,7 +156,7 @@ static void close_gate(struct td_node *node, struct td_process *process, uint64_
 			0, 0, NULL);
 		tell_all(node, process);
 	} else if (process->phase == TD_PHASE_FILLING) {
-		enter(process, TD_PHASE_CLOSED, now_ns);
+		enter(node, process, TD_PHASE_CLOSED, now_ns);
 		tell_all(node, process);
 	}
 }
@@ -314,7 +318,7 @@ static void open_gate(struct td_node *node, struct td_process *process, uint64_t
 		measure_handover(node, process, now_ns);
 	}
 	process->exchanges = false;
-	enter(process, TD_PHASE_OPEN, now_ns);
+	enter(node, process, TD_PHASE_OPEN, now_ns);
 	td_list_for_each (it, &process->clients) {
 		struct td_client *client = td_container_of(it, struct td_client, of_process);
 
@@ -372,7 +376,7 @@ static void step_gate(struct td_node *node, struct td_process *process, uint64_t
 		return;
 	}
 	if (process->phase == TD_PHASE_CLOSED) {
-		enter(process, TD_PHASE_FILLING, now_ns);
+		enter(node, process, TD_PHASE_FILLING, now_ns);
 		td_node_event(node, TD_EVENT_FILLING, process, first_client(process)->gpu, now_ns,
 			0, 0, NULL);
 		tell_all(node, process);

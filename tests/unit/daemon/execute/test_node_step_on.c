@@ -101,6 +101,25 @@ static void happens(struct world *w, uint32_t what, unsigned i, uint32_t clock_m
 	(void)settle(w);
 }
 
+static void happens_slowly(struct world *w, uint32_t what, unsigned i, uint32_t clock_mhz)
+{
+	struct td_msg ask = {.type = TD_MSG_TYPE_ask, .ask = {.bytes = MIB}};
+	struct fake *f = &w->fakes[i];
+
+	enter(w);
+	switch (what) {
+	case 0: nvml_says(w, clock_mhz); break;
+	case 1: fake_want(w, f); break;
+	case 2: f->process->job->settings.paused = !f->process->job->settings.paused; break;
+	default:
+		if (f->slot[0].asked || f->slot[0].demanded > 4 * MIB)
+			break;
+		ask.ask.ticket = (uint32_t)(w->now / MS);
+		f->slot[0].asked = ask.ask.bytes;
+		CHECK_EQ(say(w, f, &ask), 0);
+	}
+}
+
 static void works(void)
 {
 	for (unsigned i = 0; i < PROGRAMS; i++) {
@@ -127,6 +146,10 @@ static void is_shown_the_same(uint32_t row)
 {
 	const struct td_client_view *a = &whole.node.views[row], *b = &on.node.views[row];
 
+	CHECK_EQ(a->phase, b->phase);
+	CHECK_EQ(a->wants, b->wants);
+	CHECK_EQ(a->demanded_bytes, b->demanded_bytes);
+	CHECK_EQ(a->limit_bytes, b->limit_bytes);
 	CHECK_EQ(a->held_ns, b->held_ns);
 	CHECK_EQ(a->busy_ppm, b->busy_ppm);
 	CHECK_EQ(a->core_ppm, b->core_ppm);
@@ -205,6 +228,56 @@ static void compare(enum td_mps with, uint32_t from)
 	td_node_deinit(&whole.node);
 	td_node_deinit(&on.node);
 	whole.node.policy_state = on.node.policy_state = NULL;
+}
+
+/* They drain and fill a while after they were told to: that long, nothing but time passes. */
+static void answer_late(uint32_t from)
+{
+	bool changed = true;
+
+	begin_both(TD_MPS_ON, from);
+	for (int step = 0; step < 3000; step++) {
+		uint64_t wakeup, other = 0;
+
+		works();
+		if (random_below(100) < 5) {
+			uint32_t what = random_below(4), i = random_below(PROGRAMS),
+				 clock_mhz = 600 + random_below(1000);
+
+			happens_slowly(&whole, what, i, clock_mhz);
+			happens_slowly(&on, what, i, clock_mhz);
+			changed = true;
+		}
+		enter(&whole);
+		wakeup = td_node_step(&whole.node, whole.now);
+		enter(&on);
+		if (changed || !td_node_step_on(&on.node, on.now, &other))
+			other = td_node_step(&on.node, on.now);
+		else
+			short_steps++;
+		CHECK_EQ(wakeup, other);
+		are_same();
+		changed = false;
+		for (unsigned i = 0; i < PROGRAMS; i++)
+			if (!random_below(60)) {
+				enter(&whole);
+				fake_act(&whole, &whole.fakes[i]);
+				enter(&on);
+				fake_act(&on, &on.fakes[i]);
+				changed = true;
+			}
+		whole.now = on.now += 10 * MS;
+	}
+	CHECK(short_steps > 500);
+	td_node_deinit(&whole.node);
+	td_node_deinit(&on.node);
+	whole.node.policy_state = on.node.policy_state = NULL;
+}
+
+TEST(programs_that_answer_late)
+{
+	for (uint32_t from = 21; from <= 30; from++)
+		answer_late(from);
 }
 
 TEST(side_by_side_under_mps)
