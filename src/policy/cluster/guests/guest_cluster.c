@@ -382,7 +382,8 @@ void td_guest_cluster_look_again(struct td_guest_cluster *c)
 static bool find_free(struct td_guest_cluster *c, uint32_t id)
 {
 	const struct td_guest_request *is = &c->jobs[id].is;
-	bool found = is->gpus <= c->quota[is->tenant] - c->used[is->tenant] &&
+	/* After an adoption a tenant may hold more than its quota. */
+	bool found = c->used[is->tenant] + is->gpus <= c->quota[is->tenant] &&
 		     td_inventory_find_free_in(
 			     &c->gpus, id, is->gpus, is->same_node, is->pool, c->found) == is->gpus;
 
@@ -399,10 +400,12 @@ static void start_holders(struct td_guest_cluster *c)
 		uint32_t tenant = c->jobs[id].is.tenant;
 
 		next = c->jobs[id].next;
-		if (!waits[tenant] && find_free(c, id))
+		if (waits[tenant])
+			continue;
+		if (find_free(c, id))
 			td_guest_start(c, id);
 		else
-			waits[tenant] = true;
+			waits[tenant] |= td_guest_could_start(c, &c->jobs[id]);
 	}
 }
 

@@ -206,6 +206,8 @@ void td_guest_touch(struct td_guest_cluster *cluster, uint32_t gpu);
 /* Tells whether the GPU is in the job's pool and has memory for it. */
 bool td_guest_may_use(
 	const struct td_guest_cluster *cluster, const struct td_guest_job *job, uint32_t gpu);
+/* Tells whether the GPUs that are up are enough for the job alone. If not, it holds up nobody. */
+bool td_guest_could_start(const struct td_guest_cluster *cluster, const struct td_guest_job *job);
 /* Returns the number of the GPU's pair: its own kind and its holder's. */
 uint32_t td_guest_pair(const struct td_guest_cluster *cluster, uint32_t gpu);
 /*

@@ -80,6 +80,26 @@ bool td_guest_may_use(
 	       (!c->gpu_bytes || c->bytes[gpu] + job->is.bytes <= c->gpu_bytes);
 }
 
+bool td_guest_could_start(const struct td_guest_cluster *c, const struct td_guest_job *job)
+{
+	const struct td_inventory *v = &c->gpus;
+	/* Holders with more GPUs than a node can have get whole nodes (inventory.h). */
+	bool same_node = job->is.same_node && !(job->is.holds && job->is.gpus > v->node_gpus_max);
+	uint32_t there = 0, here = 0;
+
+	if (c->gpu_bytes && job->is.bytes > c->gpu_bytes)
+		return false;
+	for (uint32_t g = 0; g < v->gpu_count && there < job->is.gpus; g++) {
+		if (!g || v->node[g] != v->node[g - 1])
+			here = 0;
+		if (v->holder[g] == TD_CLUSTER_ABSENT || !td_inventory_is_in(v, g, job->is.pool))
+			continue;
+		here++;
+		there = same_node ? here : there + 1;
+	}
+	return there >= job->is.gpus;
+}
+
 /* Tells whether one GPU is enough, on any node. */
 static bool is_plain(const struct td_guest_job *job)
 {
@@ -218,8 +238,12 @@ static bool place_by_load(struct td_guest_cluster *c, uint32_t id)
 
 static void start_dcuda(struct td_guest_cluster *c)
 {
-	while (c->guests.first != NONE && place_by_load(c, c->guests.first))
-		;
+	bool waits = false;
+
+	for (uint32_t id = c->guests.first, next; id != NONE && !waits; id = next) {
+		next = c->jobs[id].next;
+		waits = !place_by_load(c, id) && td_guest_could_start(c, &c->jobs[id]);
+	}
 }
 
 /* --- Mudi --- */
@@ -438,7 +462,8 @@ static void start_muxflow(struct td_guest_cluster *c)
 	td_guest_exchange_guests(c);
 	for (uint32_t id = c->guests.first, next; id != NONE && !waits; id = next) {
 		next = c->jobs[id].next;
-		waits = c->jobs[id].is.gpus > 1 && !place(c, id, choose_any);
+		waits = c->jobs[id].is.gpus > 1 && !place(c, id, choose_any) &&
+			td_guest_could_start(c, &c->jobs[id]);
 	}
 	match(c);
 	for (uint32_t id = c->guests.first, next; id != NONE && c->open_count; id = next) {

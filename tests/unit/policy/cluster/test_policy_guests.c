@@ -242,3 +242,70 @@ TEST(the_memory_of_an_exchange_is_enough)
 	CHECK(td_match_bytes(2 * TD_GUEST_EXCHANGED, TD_GUEST_EXCHANGED, 2 * TD_GUEST_EXCHANGED) <=
 		TD_GUEST_EXCHANGE_BYTES);
 }
+
+/* --- jobs that others do not wait for --- */
+
+static bool runs_after_a_step(uint32_t job)
+{
+	struct td_guest_started started[JOBS];
+
+	now_ns += 15 * MINUTE;
+	(void)td_guest_cluster_step(&cluster, now_ns, started, JOBS);
+	return cluster.jobs[job].runs;
+}
+
+TEST(a_tenant_above_its_quota_gets_no_more)
+{
+	const struct td_guest_request holder = {.tenant = 1, .gpus = 1, .holds = true};
+
+	begin(TD_GUEST_DCUDA, 1);
+	for (uint32_t k = 0; k < 4; k++) /* as a scheduler before had given it */
+		CHECK_EQ(td_guest_cluster_adopt(&cluster, k, &holder, &k), 0);
+	CHECK_EQ(cluster.used[1], 4);
+	CHECK_EQ(td_guest_cluster_submit(&cluster, 4, &holder), 0);
+	CHECK(!runs_after_a_step(4));
+	td_guest_cluster_finish(&cluster, 0);
+	CHECK(!runs_after_a_step(4));
+	td_guest_cluster_finish(&cluster, 1);
+	CHECK(runs_after_a_step(4));
+}
+
+TEST(a_job_that_can_never_start_holds_up_nobody)
+{
+	const struct td_guest_request never[] = {{.gpus = 3, .same_node = true, .pool = 1},
+		{.gpus = 2, .bytes = 101}, {.gpus = 5, .pool = 1}};
+
+	for (uint32_t rule = TD_GUEST_DCUDA; rule <= TD_GUEST_MUXFLOW; rule++)
+		for (uint32_t k = 0; k < 6; k++) {
+			struct td_guest_request first = never[k % 3], next = {.gpus = 2};
+
+			begin((enum td_guest_rule)rule, 1);
+			for (uint32_t n = 0; n < 3; n++)
+				td_inventory_set_pools(&cluster.gpus, n, ~2u);
+			first.holds = next.holds = k >= 3;
+			CHECK_EQ(td_guest_cluster_submit(&cluster, 0, &first), 0);
+			CHECK_EQ(td_guest_cluster_submit(&cluster, 1, &next), 0);
+			CHECK(runs_after_a_step(1));
+			CHECK(!cluster.jobs[0].runs);
+		}
+}
+
+TEST(a_job_that_can_start_later_goes_first)
+{
+	const struct td_guest_request holder = {.gpus = 1, .holds = true, .bytes = 60},
+				      large = {.gpus = 4, .same_node = true, .bytes = 90},
+				      small = {.gpus = 2};
+
+	begin(TD_GUEST_DCUDA, 1);
+	for (uint32_t k = 0; k < 3; k++) {
+		const uint32_t gpu = 4 * k;
+
+		CHECK_EQ(td_guest_cluster_adopt(&cluster, k, &holder, &gpu), 0);
+	}
+	CHECK_EQ(td_guest_cluster_submit(&cluster, 3, &large), 0);
+	CHECK_EQ(td_guest_cluster_submit(&cluster, 4, &small), 0);
+	CHECK(!runs_after_a_step(4));
+	td_guest_cluster_finish(&cluster, 0);
+	CHECK(runs_after_a_step(4));
+	CHECK(cluster.jobs[3].runs);
+}
