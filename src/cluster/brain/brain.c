@@ -30,12 +30,13 @@ static int allocate(struct td_brain *b)
 	b->state = aligned_alloc(64, bytes);
 	b->node = calloc(shape->nodes_max, sizeof(*b->node));
 	b->job = calloc(shape->jobs_max, sizeof(*b->job));
+	b->kind_jobs = calloc(shape->kinds_max, sizeof(*b->kind_jobs));
 	b->unsaid = calloc(shape->jobs_max, sizeof(*b->unsaid));
 	b->is_up = calloc(gpus, sizeof(*b->is_up));
 	b->verdict = calloc(gpus, sizeof(*b->verdict));
 	b->barred = calloc(gpus, sizeof(*b->barred));
-	if (!b->state || !b->node || !b->job || !b->unsaid || !b->is_up || !b->verdict ||
-		!b->barred || td_name_table_init(&b->nodes, shape->nodes_max, 1) ||
+	if (!b->state || !b->node || !b->job || !b->kind_jobs || !b->unsaid || !b->is_up ||
+		!b->verdict || !b->barred || td_name_table_init(&b->nodes, shape->nodes_max, 1) ||
 		td_name_table_init(&b->jobs, shape->jobs_max, 0) ||
 		td_name_table_init(&b->kinds, shape->kinds_max, 0) ||
 		td_name_table_init(&b->gpu_kinds, TD_BRAIN_STRANGE_GPU, 0))
@@ -84,6 +85,7 @@ void td_brain_free(struct td_brain *b)
 	free(b->state);
 	free(b->node);
 	free(b->job);
+	free(b->kind_jobs);
 	free(b->unsaid);
 	free(b->is_up);
 	free(b->verdict);
@@ -169,6 +171,22 @@ static uint32_t tenant_of(const struct td_brain *b, const char *name)
 }
 
 /*
+ * Frees the number of a program that no job has any more: users choose the names of programs, and
+ * what is known of one comes with its name. What a policy learns of kinds is kept.
+ */
+static void free_kind(struct td_brain *b)
+{
+	uint32_t k = 0;
+
+	if (!b->policy->by_program)
+		return;
+	while (k < b->kinds.max && (!*b->kinds.name[k] || b->kind_jobs[k]))
+		k++;
+	if (k < b->kinds.max)
+		td_name_table_remove(&b->kinds, k);
+}
+
+/*
  * Returns the number of a kind. The last number is that of all kinds that find no room, which may
  * use a whole GPU.
  */
@@ -179,6 +197,8 @@ static uint32_t kind_of(struct td_brain *b, const struct td_brain_request *reque
 
 	if (kind != TD_NO_NAME)
 		return kind;
+	if (b->kinds.count + 1 == b->kinds.max)
+		free_kind(b);
 	if (b->kinds.count + 1 < b->kinds.max)
 		kind = td_name_table_add(&b->kinds, name);
 	if (kind == TD_NO_NAME)
@@ -230,6 +250,7 @@ static int add_job(struct td_brain *b, const struct td_brain_request *request, u
 		.since_ns = now_ns,
 		.back = TD_WHY_NEW,
 		.unsaid = TD_NO_NAME};
+	b->kind_jobs[b->job[at].kind]++;
 	*ret_at = at;
 	return 0;
 }
@@ -289,6 +310,7 @@ static void forget(struct td_brain *b, uint32_t at, uint64_t now_ns)
 	remove_unsaid(b, at);
 	if (b->job[at].known)
 		b->policy->finish(b->state, at, now_ns);
+	b->kind_jobs[b->job[at].kind]--;
 	td_name_table_remove(&b->jobs, at);
 }
 

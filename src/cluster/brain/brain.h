@@ -204,6 +204,8 @@ struct td_brain_knowledge {
 };
 /* The profiles are these from now on; NULL: there are none. */
 void td_brain_know(struct td_brain *brain, const struct td_brain_knowledge *knowledge);
+/* Returns the `arg` of what it knows; NULL: it knows nothing yet. */
+const void *td_brain_knows(const struct td_brain *brain);
 /* The GPU of this index on a node is of a kind with this name. */
 void td_brain_gpu_is(struct td_brain *brain, const char *node, uint32_t gpu, const char *name);
 

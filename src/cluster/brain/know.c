@@ -35,6 +35,11 @@ void td_brain_know(struct td_brain *b, const struct td_brain_knowledge *knowledg
 			know_gpu_kind(b, g);
 }
 
+const void *td_brain_knows(const struct td_brain *b)
+{
+	return b->knowledge.arg;
+}
+
 void td_brain_gpus_are_strange(struct td_brain *b, uint32_t node)
 {
 	uint32_t most = b->params.shape.node_gpus_max;

@@ -21,6 +21,7 @@ struct td_brain {
 	struct td_brain_knowledge knowledge;
 	struct td_brain_slot *node;
 	struct td_brain_job *job;
+	uint32_t *kind_jobs; /* of each kind: its jobs */
 	uint32_t *unsaid, unsaid_count;
 	bool *is_up; /* of each GPU */
 	/* For each GPU an enum td_inventory_bar: its node's, and the one in force. */

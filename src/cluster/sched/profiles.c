@@ -139,7 +139,6 @@ uint64_t td_shared_profiles_turn(struct td_shared_profiles *p, uint64_t now_ns)
 {
 	uint64_t wakeup_ns;
 
-	p->brain = NULL; /* it may have been freed */
 	(void)td_mirror_turn(&p->mirror, now_ns, &wakeup_ns);
 	return wakeup_ns;
 }
@@ -152,14 +151,13 @@ void td_shared_profiles_look(void *profiles, struct td_brain *brain, uint64_t no
 	uint64_t wakeup_ns;
 
 	(void)td_mirror_turn(&p->mirror, now_ns, &wakeup_ns);
-	if (!p->has_changed && p->brain == brain)
+	if (!p->has_changed && td_brain_knows(brain) == p->set)
 		return;
 	knowledge.arg = set_new(&p->mirror.list);
 	if (!knowledge.arg)
 		return; /* no memory: at the next look */
 	td_brain_know(brain, &knowledge);
 	p->set = knowledge.arg;
-	p->brain = brain;
 	p->has_changed = false;
 	set_free(before);
 }

@@ -12,9 +12,8 @@ struct td_profile_set;
 
 struct td_shared_profiles {
 	struct td_mirror mirror;
-	struct td_brain *brain; /* the last one that was told; another one knows nothing yet */
 	bool has_changed;
-	struct td_profile_set *set;
+	struct td_profile_set *set; /* what the brain was told; another brain knows nothing yet */
 };
 
 /* The state must live longer. Returns 0, -EINVAL or -ENOMEM. */

@@ -206,6 +206,46 @@ TEST(a_brain_that_begins_to_lead_is_told_all)
 	end();
 }
 
+TEST(what_did_not_change_is_not_read_again)
+{
+	const void *told;
+
+	begin(&td_brain_mudi);
+	put_service("/tandem/v1/profile/node1/flat.profile", 0.01);
+	(void)gpu_of("none");
+	told = profiles.set;
+	CHECK(told && td_brain_knows(brain) == told);
+	(void)td_shared_profiles_turn(&profiles, S);
+	(void)gpu_of("none");
+	CHECK(profiles.set == told);
+	put("/tandem/v1/profile/node3/train.layers", LAYERS, strlen(LAYERS));
+	(void)td_shared_profiles_turn(&profiles, S);
+	(void)gpu_of("none");
+	CHECK(profiles.set != told && td_brain_knows(brain) == profiles.set);
+	end();
+}
+
+/* Users choose the names of jobs. There are 8 kinds in this brain. */
+TEST(names_that_come_and_go_take_the_place_of_no_program)
+{
+	char name[16];
+
+	begin(&td_brain_mudi);
+	put("/tandem/v1/profile/node3/train.layers", LAYERS, strlen(LAYERS));
+	put_service("/tandem/v1/profile/node1/flat.profile", 0.01);
+	for (uint32_t k = 0; k < 20; k++) {
+		snprintf(name, sizeof(name), "run-%u", k);
+		submit(name, name, false);
+		(void)gpu_of(name);
+		td_brain_ended(brain, name, now);
+	}
+	submit("s1", "flat", true);
+	submit("s2", "flat", true);
+	submit("job", "train", false);
+	CHECK(gpu_of("job") >= 0);
+	end();
+}
+
 /* A job runs beside a busy service, and a GPU comes whose service leaves it this much more. */
 static int gpu_after_a_better_one_came(const char *better, bool stays)
 {
