@@ -95,6 +95,38 @@ def a_gang_that_loses_a_pod_starts_anew_as_a_whole():
         assert {world.notes(pod)["tandem.dev/epoch"] for pod in new} == {"2"}
 
 
+def a_gang_that_nobody_would_make_again_is_not_evicted():
+    with Cluster() as world:
+        world.node("n1", gpus=2)
+        world.schedule()
+        pods = gang_of(world, "g", 2, owner=None)
+        until(lambda: all(map(world.where_is, pods)), "it runs")
+        time.sleep(2.5)
+        world.pod("holder", 100, class_="guaranteed")
+        until(lambda: world.said("holder"), "it says why it waits")
+        assert "no GPU has room" in world.said("holder")[0], world.said("holder")
+        assert all(map(world.where_is, pods)) and "requeue" not in world.log(), world.log()
+
+
+def a_gang_that_lost_a_pod_before_it_began_keeps_nobody_away():
+    with Cluster() as world:
+        world.node("n1", gpus=2)
+        world.schedule()
+        first = world.pod("first", 100, class_="guaranteed", owner=None)
+        until(lambda: world.where_is(first), "a GPU is held")
+        pods = gang_of(world, "g", 2, guaranteed=True, owner=None)
+        until(lambda: "not free at once" in " ".join(world.said("g-1")), "it waits")
+        world.end("g-1")
+        world.end(first)
+        late = world.pod("late", 100, class_="guaranteed", owner=None)
+        until(lambda: world.where_is(late), "another pod has a GPU")
+        assert not world.where_is("g-0")
+        pods[1] = member(world, "g", 2, name="g-1b", guaranteed=True, owner=None)
+        until(lambda: "not free at once" in " ".join(world.said("g-1b")), "it waits as a whole")
+        world.end(late)
+        until(lambda: all(map(world.where_is, pods)), "and runs")
+
+
 def a_scheduler_that_starts_anew_knows_gangs():
     with Cluster() as world:
         world.node("n1", gpus=5)
@@ -253,6 +285,8 @@ run_cases([
     a_gang_that_finds_not_all_of_its_gpus_takes_none,
     a_gang_without_room_for_one_pod_binds_none,
     a_gang_that_loses_a_pod_starts_anew_as_a_whole,
+    a_gang_that_nobody_would_make_again_is_not_evicted,
+    a_gang_that_lost_a_pod_before_it_began_keeps_nobody_away,
     a_scheduler_that_starts_anew_knows_gangs,
     what_is_wrong_with_a_gang_is_said,
     pods_are_on_the_nodes_that_allow_them,

@@ -90,6 +90,24 @@ TEST(pods_of_one_name_are_one_job)
 	CHECK_STR(entry_of("u4")->job, "");
 }
 
+TEST(a_pod_that_leaves_its_gang_has_a_job_of_its_own)
+{
+	begin();
+	pod("u1", 2, 100, "");
+	pod("u2", 2, 100, "");
+	td_kube_gangs_count(&cache, 1);
+	CHECK_STR(entry_of("u2")->job, "u1");
+	feed(td_kube_cache_pod, false,
+		"{\"metadata\":{\"uid\":\"u2\",\"namespace\":\"ns\",\"name\":\"u2\"},\"spec\":{"
+		"\"schedulerName\":\"tandem\",\"containers\":[{\"resources\":{\"limits\":{"
+		"\"tandem.dev/gpu\":\"100\"}}}]}}");
+	td_kube_gangs_count(&cache, 2);
+	CHECK_STR(entry_of("u2")->job, "u2");
+	CHECK_EQ(entry_of("u2")->gang, 0);
+	CHECK_EQ(td_kube_gang_of(&cache, entry_of("u1"))->waits, 1);
+	CHECK(td_kube_cache_find(&cache, "u1") == entry_of("u1"));
+}
+
 TEST(a_gang_has_all_of_its_places_or_none)
 {
 	const struct td_brain_place places[] = {{"n1", 0}, {"n1", 1}, {"n2", 0}};

@@ -154,6 +154,11 @@ static void put_pod(struct td_kube_cache *cache, struct td_kube_pod *pod)
 	}
 	entry = &cache->pod[at];
 	keep_binding(pod, &entry->pod);
+	if (*entry->pod.gang && !*pod->gang && !entry->is_sent_back) {
+		/* It has left its gang before it was bound. */
+		strcpy(entry->job, pod->uid);
+		entry->gang = 0;
+	}
 	td_kube_pod_deinit(&entry->pod);
 	entry->pod = *pod;
 	entry->is_listed = true;

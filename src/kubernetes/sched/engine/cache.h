@@ -50,6 +50,7 @@ struct td_kube_gang {
 	uint32_t waits, bound;       /* pods that count: without a node, and on one */
 	uint32_t others;             /* pods that are leaving, or that do not count */
 	bool stays;                  /* a pod that is bound would not be made again */
+	bool will_stay;              /* one that waits would not be, once it is bound */
 	uint64_t evict_ns;           /* a budget keeps it until then; 0: none did */
 	uint64_t epoch;              /* the highest of those that are bound */
 	uint64_t whole_epoch;        /* all of its pods were bound with this one */

@@ -95,6 +95,7 @@ static void count(struct td_kube_gang *gang, struct td_kube_entry *entry)
 	strcpy(entry->job, gang->job);
 	if (!*entry->pod.node) {
 		gang->waits++;
+		gang->will_stay |= !*entry->pod.owner;
 		return;
 	}
 	gang->bound++;
@@ -124,7 +125,7 @@ void td_kube_gangs_count(struct td_kube_cache *cache, uint64_t now_ns)
 
 		gang->first = NULL;
 		gang->waits = gang->bound = gang->others = 0;
-		gang->stays = false;
+		gang->stays = gang->will_stay = false;
 		gang->epoch = gang->evict_ns = 0;
 	}
 	count_all(cache, true);

@@ -74,7 +74,7 @@ static void read_gang(const struct td_kube_engine *k, const struct td_kube_gang 
 	read_request(k, gang->first, now_ns, ret);
 	ret->gpus = pods;
 	ret->same_node = false;
-	ret->stays = gang->stays || now_ns < gang->evict_ns;
+	ret->stays = gang->stays || gang->will_stay || now_ns < gang->evict_ns;
 	ret->epoch = gang->epoch;
 }
 
@@ -314,13 +314,19 @@ static void tell_known(struct td_kube_engine *k, const struct td_kube_gang *gang
 		if (*entry->pod.node &&
 			(entry->pod.epoch != job->epoch || job->phase == TD_BRAIN_WAITING))
 			td_brain_ran(brain, gang->job, entry->pod.epoch, now_ns);
-	if (job->phase == TD_BRAIN_PLACED && gang->whole_epoch == job->epoch)
+	if (job->phase == TD_BRAIN_RUNNING && !job->known && gang->stays)
+		td_brain_ended(brain, gang->job, now_ns); /* what is bound of it is adopted */
+	else if (job->phase == TD_BRAIN_PLACED && gang->whole_epoch == job->epoch)
 		td_brain_ran(brain, gang->job, job->epoch, now_ns);
 	else if (job->phase == TD_BRAIN_RUNNING && gang->waits && !gang->stays)
 		td_brain_lost(brain, gang->job, job->epoch, TD_WHY_GANG_BROKEN, now_ns);
 	else if (job->phase == TD_BRAIN_WAITING && job->unsaid == TD_NO_NAME && gang->waits &&
 		 gang->first->pod.gang_size != job->request.gpus)
 		td_brain_ended(brain, gang->job, now_ns); /* some had ended when it was adopted */
+	else if (job->phase != TD_BRAIN_RUNNING && gang->waits && !gang->bound &&
+		 gang->waits < job->request.gpus && now_ns >= gang->until_ns)
+		td_brain_ended(
+			brain, gang->job, now_ns); /* nobody stops for it before it is whole */
 	else if (gang->waits && !gang->bound)
 		renew(k, gang->first, brain, now_ns);
 }
@@ -358,6 +364,7 @@ static void tell_gang(struct td_kube_engine *k, struct td_kube_gang *gang, struc
 	else if (gang->waits && gang->waits == gang->first->pod.gang_size &&
 		 may_wait(k, gang->first)) {
 		read_gang(k, gang, gang->waits, now_ns, &request);
+		gang->whole_epoch = 0; /* its epochs begin anew */
 		(void)td_brain_submit(brain, &request, now_ns);
 	}
 	at = td_brain_find(brain, gang->job);
