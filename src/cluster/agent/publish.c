@@ -15,8 +15,9 @@
 #include "base/time.h"
 #include "profile/read.h"
 
-#define LOOK_NS  (2 * TD_NS_PER_S) /* how often the folder is looked at */
-#define AGAIN_NS TD_NS_PER_S       /* after the state was away */
+#define LOOK_NS  (2 * TD_NS_PER_S)  /* how often the folder is looked at */
+#define AGAIN_NS TD_NS_PER_S        /* after the state was away */
+#define READ_NS  (60 * TD_NS_PER_S) /* how often the state is read: somebody may delete there */
 
 int td_publish_init(struct td_publish *p, struct td_state *state, const char *prefix,
 	const char *node, const char *folder)
@@ -66,12 +67,14 @@ static int put(struct td_publish *p, const char *name, const char *bytes, size_t
 	return td_state_put(p->state, &write, NULL);
 }
 
-/* Learns which files the state has, so that those that are gone meanwhile are deleted. */
+/* Learns what the state has: what is not in the folder is deleted, what is missing is put. */
 static int read_state(struct td_publish *p)
 {
 	struct td_state_list list = {0};
 	int r = td_state_list(p->state, p->prefix, &list);
 
+	for (uint32_t k = 0; !r && k < p->count; k++)
+		p->file[k].hash = 0;
 	for (size_t k = 0; !r && k < list.count; k++) {
 		struct td_published *file = find(p, list.item[k].key + strlen(p->prefix));
 
@@ -79,7 +82,6 @@ static int read_state(struct td_publish *p)
 			file->hash = td_hash_bytes(list.item[k].value, list.item[k].length);
 	}
 	td_state_list_deinit(&list);
-	p->is_read = !r;
 	return r;
 }
 
@@ -166,8 +168,13 @@ int td_publish_turn(struct td_publish *p, uint64_t now_ns, uint64_t *ret_wakeup_
 	if (!p->folder)
 		return 0;
 	if (now_ns >= p->next_ns) {
-		r = p->is_read ? 0 : read_state(p);
+		if (now_ns >= p->read_ns) {
+			r = read_state(p);
+			p->read_ns = now_ns + READ_NS;
+		}
 		r = r ? r : look(p);
+		if (r)
+			p->read_ns = 0;
 		p->next_ns = now_ns + (r ? AGAIN_NS : LOOK_NS);
 	}
 	*ret_wakeup_ns = p->next_ns;

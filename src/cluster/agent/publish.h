@@ -31,9 +31,8 @@ struct td_publish {
 	const char *folder; /* NULL: nothing is published */
 	struct td_published *file;
 	uint32_t count;
-	bool is_read; /* what the state has at first was read */
-	uint64_t next_ns;
-	char trouble[192]; /* the last file that could not be published, and why; "" */
+	uint64_t next_ns, read_ns; /* when the folder is looked at, and the state is read */
+	char trouble[192];         /* the last file that could not be published, and why; "" */
 };
 
 /* The texts and the state must live longer. Returns 0, -EINVAL: a key too long; or -ENOMEM. */

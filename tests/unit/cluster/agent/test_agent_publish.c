@@ -94,6 +94,22 @@ TEST(a_profile_is_published_changes_and_goes)
 	end();
 }
 
+TEST(what_somebody_deletes_in_the_state_comes_again)
+{
+	const struct td_state_write gone = {.key = "/tandem/v1/profile/node1/train.layers"};
+
+	begin();
+	write_file("train.layers", LAYERS);
+	turn();
+	CHECK_EQ(td_state_put(state, &gone, NULL), 0);
+	CHECK(has("train.layers", NULL));
+	for (uint32_t k = 0; k < 12; k++) /* a minute */
+		turn();
+	CHECK(has("train.layers", LAYERS));
+	CHECK_EQ(unlink(path_of("train.layers")), 0);
+	end();
+}
+
 TEST(what_cannot_be_read_is_told_and_leaves_the_state_alone)
 {
 	begin();
