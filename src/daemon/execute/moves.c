@@ -468,7 +468,9 @@ int td_move_message(
 		process->unmovable =
 			msg->movable.reasons & ~(TD_UNMOVABLE(HELD) | TD_UNMOVABLE(SAVED));
 		process->unsharable = msg->movable.share_reasons;
-		process->parking.looks = false;
+		/* Once it was told to hold, its earlier word is no answer. */
+		if (!process->parking.holds || msg->movable.reasons & TD_UNMOVABLE(HELD))
+			process->parking.looks = false;
 		if (!process->told_movable)
 			td_parking_found(node, process, msg->movable.reasons, now_ns);
 		process->told_movable = true;

@@ -179,6 +179,19 @@ TEST(what_the_driver_has_taken_off_is_charged_to_nobody)
 	CHECK(is_open(PARKED) && !PARKED->process->parking.is_saved);
 }
 
+/* The word was on its way when HOLD was sent: the library does not hold yet. */
+TEST(an_earlier_word_is_no_answer_to_hold)
+{
+	begin_parking(MIB);
+	(void)order(TD_ACTION_CHECKPOINT);
+	says_movable(PARKED, 0);
+	CHECK_EQ(held, TD_MOVE_HOLD);
+	says_movable(PARKED, TD_UNMOVABLE(GRAPHS));
+	CHECK_EQ(orders, 0);
+	answers_hold();
+	CHECK_EQ(orders, 1);
+}
+
 TEST(who_comes_back_waits_for_room_and_is_refused_in_the_end)
 {
 	struct td_act *act;
