@@ -651,6 +651,8 @@ void td_node_gone(struct td_node *node, struct td_process *process, uint64_t now
 
 void td_node_options_changed(struct td_node *node, uint64_t now_ns, const char *what)
 {
+	struct td_list *it;
+
 	for (uint32_t i = 0; i < node->gpu_count; i++)
 		td_capacity_update(node, i);
 	node->event_ns = now_ns;
@@ -668,6 +670,9 @@ void td_node_options_changed(struct td_node *node, uint64_t now_ns, const char *
 		node->policy_state = state;
 		node->policy = node->options.policy;
 	}
+	/* The next step fills it in again, if the policy asks for it. */
+	td_list_for_each (it, &node->clients)
+		td_client_at(it)->profile = (struct td_profile){0};
 	td_node_event(node, TD_EVENT_OPTION, NULL, TD_GPU_ANY, now_ns, 0, 0, what);
 }
 

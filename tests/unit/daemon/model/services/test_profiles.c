@@ -279,6 +279,23 @@ TEST(unknown_layers_a_small_duty_or_the_option_off_teach_nothing)
 	remove_folder();
 }
 
+/* Nobody reads the layers any more, so those that were read last are not taken for the present. */
+TEST(a_policy_that_asks_for_no_profiles_teaches_nothing)
+{
+	static struct td_policy asks;
+	struct fake *training = begin_to_learn(&asks);
+
+	w.node.options.policy = td_policy_find("timeshare");
+	td_node_options_changed(&w.node, w.now, "policy");
+	atomic_store(&page.layers[1], 0);
+	(void)td_node_step(&w.node, w.now);
+	training->process->phase = w.fakes[0].process->phase = TD_PHASE_OPEN;
+	pass(6);
+	CHECK_EQ(w.node.lessons.count, 0);
+	td_node_deinit(&w.node);
+	remove_folder();
+}
+
 TEST(a_service_that_runs_takes_the_newer_curves)
 {
 	static struct td_policy asks;
