@@ -22,7 +22,7 @@
 int td_publish_init(struct td_publish *p, struct td_state *state, const char *prefix,
 	const char *node, const char *folder)
 {
-	*p = (struct td_publish){.state = state, .folder = folder};
+	*p = (struct td_publish){.state = state, .folder = folder, .bytes_max = TD_PUBLISH_BYTES};
 	if (!folder)
 		return 0;
 	if (snprintf(p->prefix, sizeof(p->prefix), "%s" TD_PROFILE_PREFIX "%s/", prefix, node) +
@@ -103,12 +103,16 @@ static int publish(struct td_publish *p, int folder_fd, const char *name, enum t
 	r = td_profile_read(folder_fd, name, &bytes, &size, &err);
 	if (!r && size > TD_STATE_VALUE_MAX)
 		r = td_err_set(&err, -EFBIG, "it has more than %u bytes", TD_STATE_VALUE_MAX);
+	if (!r && p->bytes + size > p->bytes_max)
+		r = td_err_set(&err, -EFBIG, "the directory has more than %llu bytes of profiles",
+			(unsigned long long)p->bytes_max);
 	if (!r)
 		r = td_profile_file_check(kind, bytes, size, &err);
 	if (r) {
 		complain(p, name, err.msg);
 		return 0;
 	}
+	p->bytes += size;
 	hash = td_hash_bytes(bytes, size);
 	if (hash == file->hash)
 		return 0;
@@ -142,6 +146,7 @@ static int look(struct td_publish *p)
 	char name[TD_PROFILE_FILE_MAX];
 
 	*p->trouble = 0;
+	p->bytes = 0;
 	if (!folder) {
 		complain(p, p->folder, strerror(errno));
 		if (fd >= 0)

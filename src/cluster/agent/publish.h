@@ -18,6 +18,7 @@
 #include "cluster/state/state.h"
 
 #define TD_PUBLISH_FILES 512u
+#define TD_PUBLISH_BYTES (8u << 20) /* of all files of a node: all nodes share the state */
 
 struct td_published {
 	char name[TD_PROFILE_FILE_MAX];
@@ -31,6 +32,7 @@ struct td_publish {
 	const char *folder; /* NULL: nothing is published */
 	struct td_published *file;
 	uint32_t count;
+	uint64_t bytes, bytes_max; /* of the files that this look has seen; of all */
 	uint64_t next_ns, read_ns; /* when the folder is looked at, and the state is read */
 	char trouble[192];         /* the last file that could not be published, and why; "" */
 };

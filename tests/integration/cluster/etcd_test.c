@@ -152,6 +152,31 @@ TEST(a_large_value_comes_whole_by_request_and_by_watch)
 	td_state_free(state);
 }
 
+TEST(a_list_of_large_values_is_whole)
+{
+	struct td_state *state = open_state();
+	size_t length = 1000000;
+	char *value = calloc(1, length), key[32];
+	struct td_state_write write = {.key = key, .value = value, .length = length};
+	struct td_state_list list;
+
+	CHECK(value);
+	for (unsigned i = 0; i < 60; i++) {
+		snprintf(key, sizeof(key), "/largest/%02u", i);
+		memcpy(value, key, sizeof(key));
+		CHECK_EQ(td_state_put(state, &write, NULL), 0);
+	}
+	CHECK_EQ(td_state_list(state, "/largest/", &list), 0);
+	CHECK_EQ(list.count, 60);
+	for (unsigned i = 0; i < list.count; i++) {
+		CHECK_EQ(list.item[i].length, length);
+		CHECK_STR(list.item[i].value, list.item[i].key);
+	}
+	td_state_list_deinit(&list);
+	free(value);
+	td_state_free(state);
+}
+
 TEST(a_watch_goes_on_where_it_was_when_etcd_is_killed_and_comes_back)
 {
 	struct td_state *state = open_state(), *other = open_state();

@@ -18,6 +18,7 @@
 #include "cluster/state/etcd/etcd_watch.h"
 
 #define PAGE_KEYS  1000u
+#define PAGE_LARGE 40u   /* keys whose values, however long, are not more than an answer may be */
 #define PAGES_MAX  10000 /* of one list: an answer that always has more is broken */
 #define LIST_AGAIN 3     /* how often a list begins anew because its revision was compacted */
 #define EVENTS     32
@@ -72,15 +73,15 @@ static int etcd_get(struct td_state *state, const char *key, struct td_state_ite
 }
 
 /* Adds the next keys to the list. *ret_has_more: there are more behind them. */
-static int list_page(struct etcd *etcd, const char *prefix, struct td_state_list *list, char *last,
-	bool *ret_has_more)
+static int list_page(struct etcd *etcd, const char *prefix, uint32_t keys,
+	struct td_state_list *list, char *last, bool *ret_has_more)
 {
 	struct td_gateway_answer answer;
 	struct td_state_item *longer;
 	struct td_text body = {0};
 	int r;
 
-	td_gateway_range(&body, prefix, PAGE_KEYS, list->revision, *last ? last : NULL);
+	td_gateway_range(&body, prefix, keys, list->revision, *last ? last : NULL);
 	r = send_body(etcd, "/v3/kv/range", &body, false, &answer);
 	if (r)
 		return r;
@@ -110,12 +111,18 @@ static int etcd_list(struct td_state *state, const char *prefix, struct td_state
 	for (int i = 0; i < LIST_AGAIN; i++) {
 		struct td_state_list list = {0};
 		char last[TD_STATE_KEY_MAX] = "";
+		uint32_t keys = PAGE_KEYS;
 		bool has_more = true;
 
 		r = 0;
-		for (int page = 0; !r && has_more; page++)
-			r = page < PAGES_MAX ? list_page(etcd, prefix, &list, last, &has_more)
+		for (int page = 0; !r && has_more; page++) {
+			r = page < PAGES_MAX ? list_page(etcd, prefix, keys, &list, last, &has_more)
 					     : TD_STATE_BROKEN;
+			if (r != -EMSGSIZE || keys == PAGE_LARGE)
+				continue;
+			keys = PAGE_LARGE;
+			r = 0;
+		}
 		if (!r) {
 			*ret = list;
 			return 0;

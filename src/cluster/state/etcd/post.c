@@ -261,7 +261,7 @@ static long in_ms(uint64_t time_ns)
 	return (long)td_max_u64(time_ns / TD_NS_PER_MS, 1);
 }
 
-/* Returns 0, or AWAY (it was not sent), UNSURE (it was). */
+/* Returns 0, or AWAY (it was not sent), UNSURE (it was), -EMSGSIZE, -ENOMEM. */
 static int perform(struct td_post *post, const char *path, const struct td_text *body,
 	uint64_t timeout_ns, struct td_text *answer)
 {
@@ -287,6 +287,8 @@ static int perform(struct td_post *post, const char *path, const struct td_text 
 		return 0;
 	snprintf(post->why, sizeof(post->why), "%.120s: %.120s", post->endpoint[post->current],
 		*error ? error : curl_easy_strerror(code));
+	if (code == CURLE_WRITE_ERROR)
+		return answer->failed ? -ENOMEM : -EMSGSIZE;
 	return sent ? TD_STATE_UNSURE : TD_STATE_AWAY;
 }
 
@@ -316,6 +318,8 @@ static int ask(struct td_post *post, const char *path, const struct td_text *bod
 
 	if (r == TD_STATE_UNSURE && !is_write)
 		r = TD_STATE_AWAY;
+	if (r < 0 && is_write)
+		r = TD_STATE_UNSURE;
 	if (!r)
 		r = td_gateway_parse(text.text ? text.text : "", text.length, ret);
 	if (r == TD_STATE_BROKEN)

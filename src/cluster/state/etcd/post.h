@@ -34,7 +34,8 @@ void td_post_deinit(struct td_post *post);
 
 /*
  * Sends a request and waits for its answer. Returns 0 with an answer that the caller frees, or
- * AWAY, UNSURE (if is_write), DENIED, NO_LEASE, COMPACTED, BROKEN, -ENOMEM.
+ * AWAY, UNSURE (if is_write), DENIED, NO_LEASE, COMPACTED, BROKEN, -ENOMEM, -EMSGSIZE: an answer of
+ * more than TD_POST_ANSWER_MAX.
  */
 int td_post_send(struct td_post *post, const char *path, const struct td_text *body, bool is_write,
 	struct td_gateway_answer *ret);

@@ -110,6 +110,23 @@ TEST(what_somebody_deletes_in_the_state_comes_again)
 	end();
 }
 
+TEST(a_node_has_so_many_bytes_of_profiles)
+{
+	begin();
+	publish.bytes_max = 2 * strlen(LAYERS) - 1;
+	write_file("a.layers", LAYERS);
+	write_file("b.layers", LAYERS);
+	turn();
+	CHECK(has("a.layers", LAYERS) != has("b.layers", LAYERS));
+	CHECK(strstr(publish.trouble, "more than 47 bytes of profiles"));
+	CHECK_EQ(unlink(path_of("a.layers")), 0);
+	turn();
+	CHECK(has("a.layers", NULL));
+	CHECK(has("b.layers", LAYERS));
+	CHECK_EQ(unlink(path_of("b.layers")), 0);
+	end();
+}
+
 TEST(what_cannot_be_read_is_told_and_leaves_the_state_alone)
 {
 	begin();
