@@ -78,8 +78,9 @@ class Cluster:
             shutil.copy(f"{PLUGINS}/job_submit_tandem_brain.so", f"{b}/lib")
         self.write("epilog", EPILOG.format(bin=BIN, b=b, root=ROOT))
         os.chmod(f"{b}/etc/epilog", 0o755)
-        ports = {name: slurm_conf.free_port() for name in ("", *self.names)}
-        for name in ("", *self.names):
+        places = ("", *self.names)
+        ports = dict(zip(places, slurm_conf.free_ports(len(places))))
+        for name in places:
             self.configure_node(name, ports)
 
     def configure_node(self, name, ports):

@@ -56,10 +56,16 @@ def why_not(folder, names):
     return None
 
 
-def free_port():
-    with socket.socket() as s:
+def free_ports(count):
+    """So many ports, no two the same: of two nodes with one port, the first gets the other's jobs,
+    and Slurm takes both for up."""
+    held = [socket.socket() for _ in range(count)]
+    for s in held:
         s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    ports = [s.getsockname()[1] for s in held]
+    for s in held:
+        s.close()
+    return ports
 
 
 def conf(b, port, lines):

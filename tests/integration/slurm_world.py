@@ -46,13 +46,14 @@ class Slurm(World):
                    f"{self.environment['TANDEM_SOCKET']} exec {os.path.dirname(__file__)}/"
                    "../../packaging/slurm/epilog\n")
         os.chmod(f"{b}/etc/epilog", 0o755)
-        self.write("slurm.conf", slurm_conf.conf(b, slurm_conf.free_port(), [
+        port, *ports = slurm_conf.free_ports(1 + len(self.names))
+        self.write("slurm.conf", slurm_conf.conf(b, port, [
             f"SlurmdTimeout={self.timeout}", "SchedulerType=sched/builtin",
             "SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=0",
             "GresTypes=tandem", f"JobSubmitPlugins={self.submit}",
             f"PlugStackConfig={b}/etc/plugstack.conf",
-            *(slurm_conf.node(name, slurm_conf.free_port(), 8, f"tandem:{self.count}")
-              + f" Feature=on_{name}" for name in self.names),
+            *(slurm_conf.node(name, port, 8, f"tandem:{self.count}") + f" Feature=on_{name}"
+              for name, port in zip(self.names, ports)),
             f"PartitionName=first Nodes={self.names[0]} MaxTime=INFINITE State=UP"]))
         self.write("gres.conf", "AutoDetect=off\n"
                    f"Name=tandem Count={self.count} Flags=CountOnly\n")
