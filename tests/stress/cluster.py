@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Slurm with two tandem-sched, an agent on each node and etcd, under a load of short batch jobs,
 while they and the nodes' slurmd are killed at random and started again. No job may be lost, none
-may start twice as the same placement, and no account may be over its quota. Prints how long a
+may start twice as the same placement, and no account may be over its quota. Every best-effort job
+trains through tandem on the nodes' software GPU. What a job began must come to its end, with the
+right sum, whoever was away meanwhile, unless the scheduler itself stopped it. Prints how long a
 change of the leader and a start took. TAP.
 usage: cluster.py BUILD [--kills N] [--seed N] [--gap SECONDS]"""
 import argparse
@@ -15,7 +17,7 @@ import time
 
 sys.path.insert(0, f"{os.path.dirname(os.path.abspath(__file__))}/../integration")
 from sched_world import cluster  # noqa: E402
-from world import DEADLINE_S, Skip, until  # noqa: E402
+from world import DEADLINE_S, SOFTGPU, TRAIN, Skip, until  # noqa: E402
 
 NODES, GPUS, QUOTA = 4, 2, 3
 AT_ONCE = 14  # jobs that wait or run
@@ -30,12 +32,17 @@ def percentile(values, part):
     return sorted(values)[min(len(values) - 1, int(len(values) * part))] if values else None
 
 
+def trains(options):
+    return not any("guaranteed" in word for word in options)
+
+
 class Load:
     """Submits jobs, and watches what becomes of them."""
 
     def __init__(self, world, rng):
         self.world, self.rng = world, rng
         self.jobs, self.ended = {}, {}  # number: options; number: state
+        self.of_tandem = set()  # which of them tandemd had
         self.wrong, self.most = [], 0
         self.ends = threading.Event()
         self.submits = True
@@ -43,12 +50,14 @@ class Load:
 
     def submit(self):
         options = self.rng.choice(JOBS)
-        sleep = self.rng.choice(("0.3", "1", "2", "4"))
+        seconds = self.rng.choice((0.3, 1, 2, 4))
+        work = (f"{TRAIN} --size 1m --gpu 5ms --cpu 15ms --steps {seconds / 0.02:.0f}"
+                if trains(options) else f"sleep {seconds}")
         script = ("c=$(squeue -h -j $SLURM_JOB_ID -O admin_comment:200); "
-                  f"echo start $SLURM_JOB_ID $(date +%s.%N) $c >> {self.lines}; sleep {sleep}; "
-                  f"echo end $SLURM_JOB_ID >> {self.lines}")
-        done = self.world.call("sbatch", "--parsable", "--output=/dev/null", *options,
-                               f"--wrap={script}")
+                  f"echo start $SLURM_JOB_ID $(date +%s.%N) $c >> {self.lines}; "
+                  f"out=$({work} 2>&1); echo end $SLURM_JOB_ID $? $out >> {self.lines}")
+        done = self.world.call(SOFTGPU, "run", "--", "sbatch", "--parsable", "--output=/dev/null",
+                               *options, f"--wrap={script}")
         if not done.returncode:
             self.jobs[done.stdout.strip()] = options
 
@@ -75,28 +84,46 @@ class Load:
     def run(self):
         while not self.ends.wait(0.1):
             self.look()
+            self.of_tandem |= {row["job"].removeprefix("slurm.") for row in self.world.jobs()}
             for _ in range(min(3, AT_ONCE - len(self.left())) if self.submits else 0):
                 self.submit()
 
     def rows(self):
         with open(self.lines) as f:
-            return [line.split(maxsplit=3) for line in f]
+            return [line.rstrip().split(maxsplit=3) for line in f]
+
+    def trained(self):
+        return {job for job, options in self.jobs.items() if trains(options)}
+
+    def stopped(self):
+        """The placements that the scheduler ended itself: (job, epoch)."""
+        with open(f"{self.world.directory}/log/slurmctld.log") as f:
+            return {(job, epoch) for epoch, job in re.findall(
+                r"to .* epoch=(\d+) why: it was stopped .* for JobId=(\d+)", f.read())}
 
     def check(self):
         """What was wrong with the jobs, as sentences."""
-        starts, ends = collections.Counter(), collections.Counter()
+        starts, ends, wrong = collections.Counter(), collections.Counter(), []
+        stopped, trained = self.stopped(), self.trained()
         for row in self.rows():
             if row[0] == "end":
                 ends[row[1]] += 1
+                if row[2] != "0" or (row[1] in trained
+                                     and '"checksum_ok": true' not in row[-1]):
+                    wrong.append(f"job {row[1]}'s program ended with {row[2:]}")
             else:
                 epoch = re.search(r"epoch=(\d+)", row[3] if len(row) > 3 else "")
                 starts[(row[1], epoch and epoch.group(1))] += 1
-        wrong = [f"job {job} ended as {state}: {self.world.shown(job)}"
+        wrong += [f"job {job} ended as {state}: {self.world.shown(job)}"
                  for job, state in self.ended.items() if job in self.jobs and state != "COMPLETED"]
         wrong += [f"job {job} did not come to its end" for job in self.jobs
                   if job not in self.ended or not ends[job]]
         wrong += [f"job {job} started {count} times as placement {epoch}"
                   for (job, epoch), count in starts.items() if count > 1]
+        begun = collections.Counter(job for job, epoch in starts
+                                    if (job, epoch) not in stopped)
+        wrong += [f"job {job} began its work {count} times and ended it {ends[job]} times"
+                  for job, count in begun.items() if count > ends[job]]
         return self.wrong + wrong
 
     def delays(self):
@@ -236,6 +263,11 @@ def run(world, options):
         load.ends.set()
         thread.join()
     wrong = load.check()
+    trained, seen = len(load.trained()), len(load.trained() & load.of_tandem)
+    print(f"# {trained} jobs trained, {seen} of them seen at tandemd; the scheduler stopped "
+          f"{len(load.stopped())} placements")
+    if 2 * seen < trained:
+        wrong.append("tandemd had too few of the jobs that trained")
     wrong += [f"a leader was followed after {s:.1f} s" for s in killer.changes if s > LEADER_S]
     delays = load.delays()
     print(f"# {sum(killer.counts.values())} kills ({dict(killer.counts)}), {len(load.jobs)} jobs, "
