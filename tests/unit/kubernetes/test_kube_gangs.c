@@ -213,3 +213,27 @@ TEST(there_are_so_many_pools_and_they_come_back)
 	td_kube_pools_find(&pools, &cache);
 	CHECK(pool(uid) < TD_POOLS);
 }
+
+TEST(pods_that_run_keep_no_pool_from_those_that_wait)
+{
+	char uid[16], more[64];
+
+	begin();
+	node("a", "a");
+	for (uint32_t k = 0; k < TD_KUBE_DEMANDS; k++) { /* as of a DaemonSet */
+		snprintf(uid, sizeof(uid), "u%u", k);
+		snprintf(more, sizeof(more), ",\"nodeSelector\":{\"zone\":\"z%u\"}", k);
+		pod(uid, 1, 50, more);
+	}
+	pod("late", 1, 50, ",\"nodeSelector\":{\"zone\":\"b\"}");
+	td_kube_pools_find(&pools, &cache);
+	CHECK_EQ(pool("late"), TD_POOLS);
+	bind_to("u7", "a", 0, 1);
+	td_kube_pools_find(&pools, &cache);
+	CHECK(pool("late") < TD_POOLS);
+	CHECK_EQ(pool("u7"), TD_POOLS);
+	CHECK(pool("u8") < TD_POOLS);
+	pod("later", 1, 50, ",\"nodeSelector\":{\"zone\":\"c\"}");
+	td_kube_pools_find(&pools, &cache);
+	CHECK_EQ(pool("later"), TD_POOLS);
+}

@@ -26,18 +26,34 @@ static uint32_t find(const struct td_kube_pools *pools, const char *demands)
 	return k;
 }
 
+/* Returns a pool for new demands, TD_POOLS if there is none. */
+static uint32_t find_room(const struct td_kube_pools *pools, bool waits)
+{
+	uint32_t k = TD_ANYWHERE + 1;
+
+	while (k < TD_POOLS && pools->pool[k].demands)
+		k++;
+	if (k < TD_POOLS || !waits)
+		return k;
+	for (k = TD_ANYWHERE + 1; k < TD_POOLS && pools->pool[k].is_waited_for;)
+		k++;
+	return k;
+}
+
 static void note(struct td_kube_pools *pools, const struct td_kube_pod *pod)
 {
 	uint32_t k = find(pools, text_of(pod));
+	bool waits = !*pod->node;
 
 	if (k == TD_POOLS) {
-		for (k = TD_ANYWHERE + 1; k < TD_POOLS && pools->pool[k].demands;)
-			k++;
+		k = find_room(pools, waits);
 		if (k == TD_POOLS)
 			return;
+		free(pools->pool[k].demands);
 		pools->pool[k].demands = strdup(text_of(pod));
 	}
 	pools->pool[k].pod = pod;
+	pools->pool[k].is_waited_for |= waits;
 }
 
 static void look_at_nodes(struct td_kube_pool *pool, struct td_kube_cache *cache)
@@ -59,8 +75,10 @@ static void look_at_nodes(struct td_kube_pool *pool, struct td_kube_cache *cache
 
 void td_kube_pools_find(struct td_kube_pools *pools, struct td_kube_cache *cache)
 {
-	for (uint32_t k = 0; k < TD_POOLS; k++)
+	for (uint32_t k = 0; k < TD_POOLS; k++) {
 		pools->pool[k].pod = NULL;
+		pools->pool[k].is_waited_for = false;
+	}
 	/* Pods that have a pool keep it before others get one. */
 	for (int is_new = 0; is_new < 2; is_new++)
 		for (uint32_t at = 0; at < TD_KUBE_PODS; at++) {

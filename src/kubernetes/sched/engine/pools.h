@@ -1,6 +1,7 @@
 /*
  * The nodes that pods may be on by their nodeSelector, required node affinity and tolerations. Pods
- * with the same demands share a pool of the brain (td_brain_request.pool). Pure.
+ * with the same demands share a pool of the brain (td_brain_request.pool). Pods that wait come
+ * first: one that runs is on its node, and with it goes no more than where it may be moved to. Pure.
  */
 #pragma once
 
@@ -14,6 +15,7 @@ struct td_kube_pools {
 		const struct td_kube_pod *pod; /* one that has them, until pods change */
 		bool is_everywhere;            /* all nodes with GPUs allow its pods */
 		bool is_somewhere;             /* an open one does */
+		bool is_waited_for;            /* a pod that waits has these demands */
 	} pool[TD_POOLS];
 };
 
