@@ -3,7 +3,8 @@
 
 #include <math.h>
 
-#define PPM 1e6
+#define PPM     1e6
+#define FASTEST 16. /* a profile that says more is wrong, and the matching needs finite weights */
 
 void td_muxflow_inputs(const struct td_muxflow_profile *online,
 	const struct td_muxflow_profile *offline, uint32_t sm_ppm, double inputs[TD_MUXFLOW_INPUTS])
@@ -23,10 +24,11 @@ float td_muxflow_weight(const struct td_predictor *predictor, const struct td_dy
 {
 	uint32_t sm_ppm =
 		td_dynamic_sm_ppm(sm, (uint32_t)(fmin(fmax(online->sm_activity, 0), 1) * PPM));
-	double inputs[TD_MUXFLOW_INPUTS];
+	double inputs[TD_MUXFLOW_INPUTS], speed;
 
 	td_muxflow_inputs(online, offline, sm_ppm, inputs);
-	return (float)td_predict(predictor, inputs);
+	speed = td_predict(predictor, inputs);
+	return isnan(speed) ? 0 : (float)fmin(fmax(speed, -FASTEST), FASTEST);
 }
 
 void td_muxflow_weigh(const struct td_muxflow_cluster *cluster, float *weights)

@@ -26,7 +26,10 @@ void td_muxflow_inputs(const struct td_muxflow_profile *online,
 	const struct td_muxflow_profile *offline, uint32_t sm_ppm,
 	double inputs[TD_MUXFLOW_INPUTS]);
 
-/* Returns the weight of a pair: the offline workload's predicted speed beside the online one. */
+/*
+ * Returns the weight of a pair: the offline workload's predicted speed beside the online one, from
+ * -16 to 16 whatever the predictor says.
+ */
 float td_muxflow_weight(const struct td_predictor *predictor, const struct td_dynamic_sm *sm,
 	const struct td_muxflow_profile *online, const struct td_muxflow_profile *offline);
 

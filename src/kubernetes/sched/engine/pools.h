@@ -1,7 +1,7 @@
 /*
  * The nodes that pods may be on by their nodeSelector, required node affinity and tolerations. Pods
  * with the same demands share a pool of the brain (td_brain_request.pool). Pods that wait come
- * first: one that runs is on its node, and with it goes no more than where it may be moved to. Pure.
+ * first: those that run are on their nodes already. Pure.
  */
 #pragma once
 

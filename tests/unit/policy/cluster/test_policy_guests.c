@@ -309,3 +309,37 @@ TEST(a_job_that_can_start_later_goes_first)
 	CHECK(runs_after_a_step(4));
 	CHECK(cluster.jobs[3].runs);
 }
+
+/* A profile may come from any node. Its numbers are finite, and what they predict need not be. */
+TEST(speeds_that_cannot_be_are_no_reason_to_move)
+{
+	static const double scales[] = {1e300, 1e38, 1e9, -1e300};
+
+	for (uint32_t s = 0; s < sizeof(scales) / sizeof(*scales); s++) {
+		begin(TD_GUEST_MUXFLOW, 1);
+		model.target_scale = scales[s];
+		for (uint32_t k = 0; k < KINDS; k++) {
+			struct td_guest_known known = {.speeds = &model,
+				.is_measured = true,
+				.alone = {0.1 * k, 0.9 - 0.1 * k, 0.5, 0.1}};
+
+			td_guest_cluster_know(&cluster, 0, k, &known);
+		}
+		for (uint32_t k = 0; k < quotas[0]; k++) {
+			const struct td_guest_request is = {
+				.gpus = 1, .kind = k % KINDS, .holds = true};
+
+			CHECK_EQ(td_guest_cluster_adopt(&cluster, k, &is, &k), 0);
+		}
+		for (uint32_t k = GPUS; k < JOBS; k++) {
+			const struct td_guest_request is = {.gpus = 1, .kind = k % KINDS};
+
+			CHECK_EQ(td_guest_cluster_submit(&cluster, k, &is), 0);
+		}
+		CHECK(td_guest_weight(&cluster, td_guest_pair(&cluster, 0), 1) <= 16);
+		(void)runs_after_a_step(GPUS);
+		check();
+		(void)runs_after_a_step(GPUS);
+		check();
+	}
+}
