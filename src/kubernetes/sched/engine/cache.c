@@ -52,7 +52,7 @@ struct td_kube_entry *td_kube_cache_find(struct td_kube_cache *cache, const char
 	/* Most jobs have the name of their pod. */
 	if (at != TD_NO_NAME && !strcmp(cache->pod[at].job, job))
 		return &cache->pod[at];
-	for (at = 0; at < TD_KUBE_PODS; at++)
+	for (at = 0; at < cache->top; at++)
 		if (*cache->pods.name[at] && !strcmp(cache->pod[at].job, job))
 			return &cache->pod[at];
 	return NULL;
@@ -71,7 +71,7 @@ struct td_kube_entry *td_kube_cache_next(
 		*index = (uint32_t)(entry - cache->pod);
 		return entry;
 	}
-	for (; at < TD_KUBE_PODS; at++)
+	for (; at < cache->top; at++)
 		if (*cache->pods.name[at] && !strcmp(cache->pod[at].job, job)) {
 			*index = at;
 			return &cache->pod[at];
@@ -147,6 +147,8 @@ static void put_pod(struct td_kube_cache *cache, struct td_kube_pod *pod)
 		}
 		entry = &cache->pod[at];
 		*entry = (struct td_kube_entry){0};
+		if (at >= cache->top)
+			cache->top = at + 1;
 		/* Those of gangs get theirs when these are counted. */
 		if (!*pod->gang &&
 			(!pod->is_ours || *pod->node || !claim_job(cache, pod, entry->job)))

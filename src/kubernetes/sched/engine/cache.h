@@ -61,6 +61,7 @@ struct td_kube_cache {
 	struct td_kube_names names;
 	struct td_name_table pods, nodes; /* by UID, by name */
 	struct td_kube_entry *pod;
+	uint32_t top; /* no pod has been at this index or above */
 	struct td_kube_place *node;
 	struct td_kube_back back[TD_KUBE_BACKS];
 	uint32_t backs;
