@@ -378,18 +378,34 @@ void td_guest_cluster_look_again(struct td_guest_cluster *c)
 
 /* --- decisions --- */
 
+/* Finds free GPUs with room for a holder beside the guests there. */
+static bool find_roomy(struct td_guest_cluster *c, const struct td_guest_job *job)
+{
+	const struct td_inventory *v = &c->gpus;
+	uint32_t n = 0;
+
+	for (uint32_t g = 0; g < v->gpu_count && n < job->is.gpus; g++) {
+		if (job->is.same_node && n && v->node[g] != v->node[c->found[0]])
+			n = 0;
+		if (v->holder[g] == TD_NO_JOB && v->barred[g] != TD_BAR_ALL &&
+			td_guest_may_use(c, job, g))
+			c->found[n++] = g;
+	}
+	return n == job->is.gpus;
+}
+
 /* Finds free GPUs for a holder. Returns false if it has to wait. */
 static bool find_free(struct td_guest_cluster *c, uint32_t id)
 {
 	const struct td_guest_request *is = &c->jobs[id].is;
 	/* After an adoption a tenant may hold more than its quota. */
-	bool found = c->used[is->tenant] + is->gpus <= c->quota[is->tenant] &&
-		     td_inventory_find_free_in(
-			     &c->gpus, id, is->gpus, is->same_node, is->pool, c->found) == is->gpus;
+	bool may = c->used[is->tenant] + is->gpus <= c->quota[is->tenant];
+	bool found = may && td_inventory_find_free_in(&c->gpus, id, is->gpus, is->same_node,
+				    is->pool, c->found) == is->gpus;
 
 	for (uint32_t k = 0; found && k < is->gpus; k++)
 		found = td_guest_may_use(c, &c->jobs[id], c->found[k]);
-	return found;
+	return found || (may && find_roomy(c, &c->jobs[id]));
 }
 
 static void start_holders(struct td_guest_cluster *c)

@@ -310,6 +310,29 @@ TEST(a_job_that_can_start_later_goes_first)
 	CHECK(cluster.jobs[3].runs);
 }
 
+TEST(a_holder_is_beside_guests_that_leave_it_room)
+{
+	const struct td_guest_request guest = {.gpus = 1, .bytes = 70},
+				      light = {.gpus = 1, .bytes = 10},
+				      holder = {.gpus = 2,
+					      .holds = true,
+					      .same_node = true,
+					      .bytes = 40};
+
+	begin(TD_GUEST_DCUDA, 1);
+	for (uint32_t k = 0; k < GPUS; k++)
+		CHECK_EQ(td_guest_cluster_adopt(
+				 &cluster, k, k == 5 || k == 8 || k == 10 ? &light : &guest, &k),
+			0);
+	CHECK_EQ(td_guest_cluster_submit(&cluster, GPUS, &holder), 0);
+	CHECK(runs_after_a_step(GPUS));
+	CHECK_EQ(cluster.gpus.holder[8], GPUS);
+	CHECK_EQ(cluster.gpus.holder[10], GPUS);
+	CHECK_EQ(td_guest_cluster_submit(&cluster, GPUS + 1, &holder), 0);
+	CHECK(!runs_after_a_step(GPUS + 1));
+	check();
+}
+
 /* A profile may come from any node. Its numbers are finite, and what they predict need not be. */
 TEST(speeds_that_cannot_be_are_no_reason_to_move)
 {
