@@ -178,7 +178,7 @@ static bool has_nodes(struct td_kube_engine *k, struct td_kube_entry *entry)
 
 	if (td_kube_pools_of(&k->pools, &entry->pod) == TD_POOLS) {
 		snprintf(text, sizeof(text),
-			"the pods with GPUs have %u different nodeSelectors, affinities and "
+			"the pods that wait have %u different nodeSelectors, affinities and "
 			"tolerations, and " TD_KUBE_PROGRAM " cannot tell more apart",
 			TD_KUBE_DEMANDS);
 		td_kube_say_once(k, entry, text);
