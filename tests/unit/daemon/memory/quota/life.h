@@ -1,7 +1,7 @@
 /* The invariants of the world of world.h, and how its programs come, go and are disturbed. */
 #pragma once
 
-#include "world.h"
+#include "tandemd.h"
 
 /* -- what must hold -- */
 
