@@ -465,14 +465,15 @@ static uint64_t expire_drains(struct td_node *node, uint64_t now_ns)
 	td_list_for_each (it, &node->processes) {
 		struct td_process *process = td_process_at(it);
 
+		/* The gate of a stopped process closes at that time, too. */
+		if (process->retry_ns > now_ns && process->retry_ns < wakeup)
+			wakeup = process->retry_ns;
 		if (process->stop.is)
 			continue;
 		if (process->phase == TD_PHASE_DRAINING && process->drain_deadline_ns <= now_ns)
 			overdue(node, process, now_ns);
 		else if (process->phase == TD_PHASE_DRAINING && process->drain_deadline_ns < wakeup)
 			wakeup = process->drain_deadline_ns;
-		if (process->retry_ns > now_ns && process->retry_ns < wakeup)
-			wakeup = process->retry_ns;
 	}
 	return wakeup;
 }
@@ -581,7 +582,8 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 	struct td_plan plan;
 	struct td_view view;
 	uint64_t wakeup, shortages, exchanges, host, alone, imports, kept_out, stopped, tenants,
-		services, learning;
+		services, learning, answers;
+	uint32_t seq = node->next_seq;
 
 	node->rests_until_ns = 0;
 	if (now_ns < node->settle_ns)
@@ -615,6 +617,8 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 	node->rests_until_ns = TD_NEVER;
 	exchanges = carry_out(node, &plan, now_ns);
 	wakeup = exchanges < wakeup ? exchanges : wakeup;
+	answers = td_stopped_told_since(node, seq, now_ns);
+	wakeup = answers < wakeup ? answers : wakeup;
 	learning = td_learning_look(node, now_ns);
 	wakeup = learning < wakeup ? learning : wakeup;
 	if (!td_list_empty(&node->acts) || td_show_is_moving(node))
@@ -662,6 +666,7 @@ bool td_node_step_on(struct td_node *node, uint64_t now_ns, uint64_t *ret_wakeup
 	struct td_plan plan;
 	struct td_view view;
 	uint64_t wakeup = node->rests_until_ns, other;
+	uint32_t seq = node->next_seq;
 
 	if (!node->policy->by_activity || now_ns >= node->rests_until_ns ||
 		!td_show_again(node, &view, now_ns))
@@ -669,6 +674,8 @@ bool td_node_step_on(struct td_node *node, uint64_t now_ns, uint64_t *ret_wakeup
 	plan = decide(node, &view, now_ns);
 	if (!pace_all(node, &plan)) {
 		other = carry_out(node, &plan, now_ns);
+		wakeup = td_min_u64(wakeup, other);
+		other = td_stopped_told_since(node, seq, now_ns);
 		wakeup = td_min_u64(wakeup, other);
 		node->rests_until_ns = 0; /* the next step is a whole one */
 	}

@@ -6,8 +6,9 @@
  * parameter. So tests drive the node with fake peers.
  *
  * peer.c turns messages into td_node_* calls. After each batch it calls td_node_step, which lets
- * the policy decide and carries its plan out. td_node_step is idempotent: a second call changes
- * nothing.
+ * the policy decide and carries its plan out. A step that sends no GRANT is complete: until an
+ * event or the time that it returns, another one sends nothing. The answer to a GRANT causes a
+ * step, and the time returned after a GRANT is at most that of a look whether the answer comes.
  *
  * Ledger invariant. No action of the daemon raises the charges of a GPU's clients above its
  * capacity, or those of a job's clients above the job's limit (account.h).

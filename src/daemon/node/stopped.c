@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/bounds.h"
 #include "base/time.h"
 #include "daemon/memory/quota.h"
 #include "daemon/model/job.h"
@@ -330,7 +331,8 @@ static uint64_t watch_answers(struct td_node *node, uint64_t now_ns)
 		else if (runs && owes_ns > TD_ANSWER_NS)
 			td_stopped_is_silent(node, process, now_ns);
 		else if (runs && owes_ns)
-			wakeup = now_ns + HEARD_NS;
+			wakeup = td_min_u64(
+				wakeup, now_ns + td_min_u64(HEARD_NS, TD_ANSWER_NS + 1 - owes_ns));
 		lift_all(node, process);
 	}
 	return wakeup;
@@ -360,6 +362,11 @@ uint64_t td_stopped_step(struct td_node *node, uint64_t now_ns)
 	uint64_t wakeup = look_at_all(node, now_ns), other = watch_answers(node, now_ns);
 
 	return other < wakeup ? other : wakeup;
+}
+
+uint64_t td_stopped_told_since(const struct td_node *node, uint32_t seq, uint64_t now_ns)
+{
+	return node->next_seq == seq ? TD_NEVER : now_ns + HEARD_NS;
 }
 
 enum td_stop td_stopped_now(const struct td_node *node, const struct td_process *process)

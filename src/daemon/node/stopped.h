@@ -36,6 +36,12 @@ struct td_process;
 /* Called at the beginning of a step. Returns when to check again, or TD_NEVER. */
 uint64_t td_stopped_step(struct td_node *node, uint64_t now_ns);
 
+/*
+ * Returns when to look for the answers to the GRANTs that a step has sent since td_stopped_step(),
+ * where seq is node->next_seq before the step; TD_NEVER if it sent none.
+ */
+uint64_t td_stopped_told_since(const struct td_node *node, uint32_t seq, uint64_t now_ns);
+
 /* Returns the state at this moment, for tools, whether another process waits or not. */
 enum td_stop td_stopped_now(const struct td_node *node, const struct td_process *process);
 

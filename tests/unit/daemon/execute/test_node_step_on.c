@@ -308,6 +308,48 @@ TEST(where_programs_take_turns)
 		compare(TD_MPS_OFF, from);
 }
 
+/* A step at the time of the last one, without an event, does nothing. */
+static void does_nothing_again(struct world *w, uint64_t wakeup)
+{
+	uint32_t words[PROGRAMS], seq = w->node.next_seq;
+	struct td_pacing pacing[PROGRAMS];
+	uint64_t events = w->node.events.next;
+
+	for (unsigned i = 0; i < PROGRAMS; i++) {
+		words[i] = w->fakes[i].word;
+		pacing[i] = w->fakes[i].pacing;
+	}
+	enter(w);
+	CHECK_EQ(td_node_step(&w->node, w->now), wakeup);
+	CHECK_EQ(w->node.next_seq, seq);
+	CHECK_EQ(w->node.events.next, events);
+	for (unsigned i = 0; i < PROGRAMS; i++) {
+		CHECK_EQ(w->fakes[i].word, words[i]);
+		CHECK(!memcmp(&w->fakes[i].pacing, &pacing[i], sizeof(pacing[i])));
+	}
+}
+
+TEST(a_second_step_does_nothing)
+{
+	begin_both(TD_MPS_ON, 21);
+	for (int step = 0; step < 1000; step++) {
+		uint32_t what = random_below(100), seq;
+		uint64_t wakeup;
+
+		works();
+		if (what < 5)
+			happens(&on, what, random_below(PROGRAMS), 600 + random_below(1000));
+		seq = on.node.next_seq;
+		enter(&on);
+		wakeup = td_node_step(&on.node, on.now);
+		if (on.node.next_seq == seq && wakeup > on.now)
+			does_nothing_again(&on, wakeup);
+		else
+			(void)settle(&on);
+		on.now += 10 * MS;
+	}
+}
+
 /* The rows of the last step named it. */
 TEST(a_whole_step_follows_the_end_of_a_program)
 {

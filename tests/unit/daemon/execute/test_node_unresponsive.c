@@ -57,6 +57,35 @@ TEST(a_promise_that_is_never_acknowledged_is_taken_back)
 	CHECK_EQ(w.events[TD_EVENT_UNRESPONSIVE], 1);
 }
 
+/* Nothing else happens: each step comes when the one before said. */
+TEST(the_daemon_looks_whether_an_answer_comes)
+{
+	begin();
+	struct fake *a = program(0, "a", 40 * MIB);
+	uint64_t due, from_ns = w.now;
+
+	settle(&w);
+	a->slow = true;
+	fake_want(&w, a);
+	do
+		due = td_node_step(&w.node, w.now);
+	while (due <= w.now);
+	CHECK(due <= w.now + 1000 * MS);
+	for (int i = 0; i < 2; i++) {
+		w.now += 300 * MS;
+		due = td_node_step(&w.node, w.now);
+	}
+	while (!is_silent(a)) {
+		CHECK(due < from_ns + 12000 * MS);
+		w.now = due - 1;
+		(void)td_node_step(&w.node, w.now);
+		CHECK(!is_silent(a));
+		w.now++;
+		due = td_node_step(&w.node, w.now);
+	}
+	CHECK(w.now > from_ns + 9000 * MS);
+}
+
 TEST(who_answers_again_takes_its_turn)
 {
 	struct fake *a, *b;

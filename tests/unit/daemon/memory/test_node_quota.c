@@ -156,7 +156,10 @@ static void act(void)
 	if (next_ns != UINT64_MAX && next_ns > w.now_ns) {
 		uint64_t most_ns = w.now_ns + w.delay_ns / 8;
 
-		w.now_ns = next_ns < most_ns || (idle && !w.noise) ? next_ns : most_ns;
+		next_ns = next_ns < most_ns || (idle && !w.noise) ? next_ns : most_ns;
+		w.now_ns = next_ns - 1;
+		step_again();
+		w.now_ns = next_ns;
 	}
 }
 

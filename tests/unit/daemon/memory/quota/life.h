@@ -230,6 +230,7 @@ static void make_noise(void)
 			daemon_begin(true);
 		return;
 	}
+	step_again();
 	switch (below(24)) {
 	case 0:
 	case 1:

@@ -1,5 +1,7 @@
 /*
- * The daemon's node in the model of hard memory limits (test_node_quota.c). Header only: one user.
+ * The daemon's node in the model of hard memory limits (test_node_quota.c), and what must hold of
+ * its steps: a step that sends no GRANT has done all that there is to do until the time that it
+ * names, or until an event. Header only: one user.
  */
 #pragma once
 
@@ -9,6 +11,10 @@ static void io_send(void *peer, const struct td_msg *msg)
 {
 	struct line *line = peer;
 
+	w.told |= msg->type == TD_MSG_TYPE_grant;
+	if (w.again)
+		violated("a step without an event sends %s to program %d", td_proto_name(msg->type),
+			line->program);
 	if (line->hung_up)
 		return;
 	put(&line->down, msg);
@@ -16,13 +22,29 @@ static void io_send(void *peer, const struct td_msg *msg)
 		violated("program %d has %u messages to read", line->program, line->down.count);
 }
 
+/*
+ * Returns whether the two differ at most in the expected end of a pause. Its last part counts as
+ * past for who looks then, but the program keeps to the end that it was told (beside/pauses.h).
+ */
+static bool is_paced_the_same(const struct td_pacing *a, const struct td_pacing *b)
+{
+	struct td_pacing paused = *a;
+
+	paused.pause_until_ns = b->pause_until_ns;
+	return !memcmp(&paused, b, sizeof(paused));
+}
+
 static void io_gate(void *peer, uint32_t word, const struct td_pacing *pacing)
 {
 	struct line *line = peer;
 
-	(void)pacing;
+	if (w.again &&
+		((line->word ^ word) & TD_WORD_FLAGS || !is_paced_the_same(&line->pacing, pacing)))
+		violated("a step without an event writes the gate of program %d: %#x",
+			line->program, word);
 	trace("gate of program %d: %#x", line->program, word);
 	line->word = word;
+	line->pacing = *pacing;
 	if (line->mapped && !line->hung_up)
 		w.programs[line->program].code->page(word);
 }
@@ -31,6 +53,9 @@ static void io_others(void *peer, uint32_t slot, uint64_t bytes)
 {
 	struct line *line = peer;
 
+	if (w.again)
+		violated("a step without an event tells program %d the bytes of others",
+			line->program);
 	line->others[slot] = bytes;
 	if (line->mapped && !line->hung_up)
 		w.programs[line->program].code->others(slot, bytes);
@@ -39,7 +64,8 @@ static void io_others(void *peer, uint32_t slot, uint64_t bytes)
 static void io_event(void *arg, const struct td_event *event)
 {
 	(void)arg;
-	(void)event;
+	if (w.again)
+		violated("a step without an event has event %u", (unsigned)event->kind);
 }
 
 static void daemon_begin(bool stale)
@@ -83,11 +109,59 @@ static void welcome(struct line *line, const struct td_msg_hello *hello)
 	line->down.first->msg.welcome.arrived_ns = line->process->job->arrived_ns;
 }
 
+/*
+ * Makes a step although nothing has happened and the time that the last one named has not come: it
+ * must do nothing. So the daemon does not sleep past work that is ready.
+ */
+static void step_again(void)
+{
+	uint64_t due_ns;
+
+	if (!w.up || !w.stepped || w.told || w.now_ns >= w.due_ns)
+		return;
+	w.again = true;
+	due_ns = td_node_step(&w.node, w.now_ns);
+	w.again = false;
+	if (due_ns < w.due_ns)
+		violated("the next step was due in %llu ns, and without an event is due in %llu",
+			(unsigned long long)(w.due_ns - w.now_ns),
+			(unsigned long long)(due_ns - w.now_ns));
+	w.due_ns = w.wakeup_ns = due_ns;
+}
+
+/* Returns whether a program that runs has not acknowledged a GRANT. */
+static bool somebody_owes(void)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &w.node.clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+
+		if (!client->failed && !client->process->stop.is &&
+			!td_holding_is_heard(&client->device))
+			return true;
+	}
+	return false;
+}
+
+static void node_step(void)
+{
+	w.told = false;
+	w.due_ns = w.wakeup_ns = td_node_step(&w.node, w.now_ns);
+	if (w.wakeup_ns <= w.now_ns)
+		w.wakeup_ns = w.now_ns + TD_NS_PER_US;
+	w.stepped = true;
+	if (w.node.settle_ns <= w.now_ns && w.due_ns > w.now_ns + TD_NS_PER_S && somebody_owes())
+		violated("an answer is awaited, and nobody looks whether it comes");
+	step_again();
+}
+
 static void hear(struct line *line)
 {
 	struct td_msg msg;
 	int r;
 
+	step_again();
 	if (!take(&line->up, &msg)) {
 		trace("program %d has gone", line->program);
 		if (line->process)
@@ -108,12 +182,4 @@ static void hear(struct line *line)
 	r = td_node_message(&w.node, line->process, &msg, w.now_ns);
 	if (r < 0)
 		violated("%s of program %d: %d", td_proto_name(msg.type), line->program, r);
-}
-
-static void node_step(void)
-{
-	w.wakeup_ns = td_node_step(&w.node, w.now_ns);
-	if (w.wakeup_ns <= w.now_ns)
-		w.wakeup_ns = w.now_ns + TD_NS_PER_US;
-	w.stepped = true;
 }

@@ -70,6 +70,7 @@ struct line {
 	bool hung_up, dropped; /* by the program; by the daemon */
 	bool mapped;
 	uint32_t word;
+	struct td_pacing pacing;
 	uint64_t others[16];
 	int program;
 	unsigned slow;     /* of 16 */
@@ -116,9 +117,11 @@ struct job {
 static struct {
 	struct td_node node;
 	bool up;
-	uint64_t now_ns, wakeup_ns, random, delay_ns;
+	uint64_t now_ns, wakeup_ns, due_ns, random, delay_ns;
 	uint64_t summed[QUOTA_GPUS]; /* what all are charged, before */
 	bool stepped;
+	bool told;  /* the last step sent a GRANT: its answer causes the next one */
+	bool again; /* a step is made that must do nothing */
 	struct program programs[PROGRAMS];
 	struct job jobs[JOBS];
 	struct line *lines;
