@@ -208,6 +208,29 @@ def pods_are_on_the_nodes_that_allow_them():
         assert "no other open node with GPUs allows it" in world.said("c")[0], world.said("c")
 
 
+def a_pod_made_again_that_finds_no_set_of_nodes_is_told_so():
+    with Cluster() as world:
+        world.node("n1", metadata={"labels": {"zone": "a"}})
+        world.schedule()
+        mine = {"metadata": {"ownerReferences": [
+            {"kind": "ReplicaSet", "name": "rs", "uid": "owner-rs", "controller": True}]},
+            "spec": {"nodeSelector": {"zone": "a"}}}
+        world.pod("run", 100, **mine)
+        until(lambda: world.where_is("run"), "it runs")
+        for k in range(30):
+            world.pod(f"z{k}", 100, spec={"nodeSelector": {"zone": f"z{k}"}})
+        time.sleep(2.5)
+        world.pod("holder", 100, class_="guaranteed")
+        until(lambda: world.where_is("holder"), "a pod that runs keeps no set from it")
+        world.pod("z30", 100, spec={"nodeSelector": {"zone": "z30"}})
+        until(lambda: world.said("z30"), "it has the last set")
+        world.pod("run2", 100, **mine)
+        until(lambda: any("31 different nodeSelectors" in t for t in world.said("run2")), "told")
+        world.end("z3")
+        world.end("holder")
+        until(lambda: world.where_is("run2") == "n1", "it has a set again")
+
+
 def a_gang_is_on_its_nodes_alone():
     with Cluster() as world:
         for name, zone in (("a1", "a"), ("b1", "b"), ("b2", "b")):
@@ -290,6 +313,7 @@ run_cases([
     a_scheduler_that_starts_anew_knows_gangs,
     what_is_wrong_with_a_gang_is_said,
     pods_are_on_the_nodes_that_allow_them,
+    a_pod_made_again_that_finds_no_set_of_nodes_is_told_so,
     a_gang_is_on_its_nodes_alone,
     demands_that_nobody_looks_at_are_refused,
     a_pod_that_a_budget_keeps_is_let_alone,

@@ -209,13 +209,14 @@ static void renew(const struct td_kube_engine *k, const struct td_kube_entry *en
 	struct td_brain_request request;
 
 	if (!job || job->phase != TD_BRAIN_WAITING || job->unsaid != TD_NO_NAME ||
-		job->request.pool == pool || pool == TD_POOLS)
+		job->request.pool == pool)
 		return;
 	request = job->request;
 	request.epoch = job->epoch;
 	request.pool = pool;
 	td_brain_ended(brain, request.id, now_ns);
-	(void)td_brain_submit(brain, &request, now_ns);
+	if (pool != TD_POOLS) /* otherwise its users are told */
+		(void)td_brain_submit(brain, &request, now_ns);
 }
 
 /* Whether the pod may wait for a place. If not, its users are told why. */
