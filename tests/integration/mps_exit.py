@@ -4,6 +4,7 @@ as it would have without tandem. TAP on stdout; arguments: the build, cases.
 import os
 import signal
 import subprocess
+import threading
 
 from mps_world import HALF, MpsWorld, ask
 from world import BUILD, DEADLINE_S, SOFTGPU, TANDEM, run_cases, until
@@ -29,6 +30,10 @@ class Ending:
             [*prefix, PROGRAM], env=dict(world.environment, WAY=way, **environment),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             preexec_fn=lambda: signal.signal(signal.SIGPIPE, signal.SIG_DFL))
+        # Whatever is read of it ends by then.
+        self.deadline = threading.Timer(DEADLINE_S, self.process.kill)
+        self.deadline.daemon = True
+        self.deadline.start()
         line = self.process.stdout.readline()
         while line and line != "ready\n":
             assert not line.startswith("wrong"), (way, line)
@@ -42,6 +47,7 @@ class Ending:
             self.process.stdin.flush()
         out, err = self.process.stdout.read(), self.process.stderr.read()
         self.process.wait(DEADLINE_S)
+        self.deadline.cancel()
         self.process.stdin.close()
         return self.process.returncode, out + err
 

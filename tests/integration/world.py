@@ -1,6 +1,7 @@
 """A private software GPU with a private daemon, for whole-program tests. The build comes from the
 command line."""
 import concurrent.futures
+import faulthandler
 import json
 import os
 import shutil
@@ -19,6 +20,7 @@ LIBRARY, TRAIN = f"{BUILD}/src/preload/libtandem.so", f"{BUILD}/examples/train"
 SMALL = ["--size", "8m", "--gpu", "10ms", "--cpu", "5ms", "--steps", "6"]
 LARGE = ["--size", "46m", "--gpu", "20ms", "--cpu", "5ms", "--steps", "3"]
 DEADLINE_S = 180  # after this a program counts as hung
+HANG_S = 300  # after this a file says where it is, again and again
 # As at a login: under nohup the programs would ignore it.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
@@ -145,8 +147,10 @@ def say(text):
 def run_cases(cases, at_once=1):
     """Prints TAP. Arguments after the build choose cases by name. at_once: cases with worlds of
     their own that wait more than they work."""
-    print(f"1..{len(cases)}")
+    print(f"1..{len(cases)}", flush=True)
     chosen = sys.argv[2:]
+    # A file that hangs is ended by the test runner, and should have said where it was.
+    faulthandler.dump_traceback_later(HANG_S, repeat=True)
 
     def run(number, case):
         if chosen and case.__name__ not in chosen:
