@@ -53,9 +53,9 @@ class Load:
         seconds = self.rng.choice((0.3, 1, 2, 4))
         work = (f"{TRAIN} --size 1m --gpu 5ms --cpu 15ms --steps {seconds / 0.02:.0f}"
                 if trains(options) else f"sleep {seconds}")
-        script = ("c=$(squeue -h -j $SLURM_JOB_ID -O admin_comment:200); "
-                  f"echo start $SLURM_JOB_ID $(date +%s.%N) $c >> {self.lines}; "
-                  f"out=$({work} 2>&1); echo end $SLURM_JOB_ID $? $out >> {self.lines}")
+        script = ("at=$(date +%s.%N); c=$(squeue -h -j $SLURM_JOB_ID -O admin_comment:200); "
+                  f"echo start $SLURM_JOB_ID $at $c >> {self.lines}; "
+                  f"out=$({work} 2>&1); echo end $SLURM_JOB_ID $? $c $out >> {self.lines}")
         done = self.world.call(SOFTGPU, "run", "--", "sbatch", "--parsable", "--output=/dev/null",
                                *options, f"--wrap={script}")
         if not done.returncode:
@@ -105,15 +105,17 @@ class Load:
         """What was wrong with the jobs, as sentences."""
         starts, ends, wrong = collections.Counter(), collections.Counter(), []
         stopped, trained = self.stopped(), self.trained()
-        for row in self.rows():
-            if row[0] == "end":
-                ends[row[1]] += 1
-                if row[2] != "0" or (row[1] in trained
-                                     and '"checksum_ok": true' not in row[-1]):
-                    wrong.append(f"job {row[1]}'s program ended with {row[2:]}")
-            else:
-                epoch = re.search(r"epoch=(\d+)", row[3] if len(row) > 3 else "")
-                starts[(row[1], epoch and epoch.group(1))] += 1
+        for kind, job, number, *more in self.rows():  # the time it began at or its exit status
+            told = "".join(more)
+            epoch = re.search(r"epoch=(\d+)", told)
+            placed = (job, epoch and epoch.group(1))
+            good = number == "0" and (job not in trained or '"checksum_ok": true' in told)
+            if kind == "start":
+                starts[placed] += 1
+            elif good:
+                ends[job] += 1
+            elif placed not in stopped:  # the script may outlive the program that Slurm ends
+                wrong.append(f"job {job}'s program ended with {number} {told}")
         wrong += [f"job {job} ended as {state}: {self.world.shown(job)}"
                  for job, state in self.ended.items() if job in self.jobs and state != "COMPLETED"]
         wrong += [f"job {job} did not come to its end" for job in self.jobs
