@@ -9,6 +9,16 @@ CLIENT = f"{BUILD}/tests/integration/softgpu/mps_client"
 HALF = 20  # blocks that fill half of a t4
 
 
+def end(process):
+    """Killed in the middle of its work, a client would hang MPS for all."""
+    process.terminate()
+    try:
+        process.communicate(timeout=20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+
+
 class MpsWorld(World):
     def __init__(self, *options, **environment):
         super().__init__("--model", "t4", *options)

@@ -10,7 +10,7 @@ import struct
 import subprocess
 import time
 
-from mps_world import MpsWorld
+from mps_world import MpsWorld, end
 from world import BUILD, SOFTGPU, TANDEM, TRAIN, Skip, run_cases, until
 
 SERVE, LOAD = f"{BUILD}/examples/serve", f"{BUILD}/examples/load"
@@ -52,8 +52,7 @@ class MudiWorld(MpsWorld):
         try:
             yield process
         finally:
-            process.kill()
-            process.communicate()
+            end(process)
 
     @contextlib.contextmanager
     def service(self, *options, rate=40, run=(), **environment):
@@ -154,8 +153,8 @@ def a_second_meeting_starts_nearer():
             tried, now = [], lambda: world.row("service").get("batch", 0)
             with world.training("--layers", LAYERS):
                 until(lambda: world.row("work").get("state") in states, "training is there")
-                end = time.monotonic() + 10
-                while time.monotonic() < end:
+                until_s = time.monotonic() + 10
+                while time.monotonic() < until_s:
                     batch = now()
                     if batch not in tried:
                         tried.append(batch)

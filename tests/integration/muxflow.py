@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from mps_world import MpsWorld
+from mps_world import MpsWorld, end
 from world import BUILD, SOFTGPU, TANDEM, Skip, run_cases, until
 
 MULTIPROCESSOR_COUNT = 16  # of CUdevice_attribute
@@ -29,12 +29,7 @@ class MuxflowWorld(MpsWorld):
         try:
             yield process
         finally:
-            process.terminate()  # killed in the middle of its work it would hang MPS for all
-            try:
-                process.communicate(timeout=20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.communicate()
+            end(process)
 
     @contextlib.contextmanager
     def service(self, *options):
