@@ -28,6 +28,7 @@ static int read_pod(const char *metadata, const char *spec, const char *status)
 		"\"spec\":{\"schedulerName\":\"tandem\"%s},\"status\":{%s}}",
 		metadata, spec, status);
 	root = json(text);
+	td_kube_pod_deinit(&pod); /* the one that was read before */
 	r = td_kube_pod_read(root, &names, &pod);
 	json_decref(root);
 	return r;
