@@ -20,7 +20,7 @@ static void ended(struct td_source *source, uint32_t events)
 
 void td_canary_init(struct td_canary *canary, struct td_loop *loop)
 {
-	*canary = (struct td_canary){.source = {-1, ended}, .loop = loop};
+	*canary = (struct td_canary){.source = {.fd = -1, .ready = ended}, .loop = loop};
 }
 
 static void forget(struct td_canary *canary)

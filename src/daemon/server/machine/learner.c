@@ -32,7 +32,7 @@ static void ended(struct td_source *source, uint32_t events)
 
 void td_learner_init(struct td_learner *learner, struct td_loop *loop)
 {
-	*learner = (struct td_learner){.source = {-1, ended}, .loop = loop};
+	*learner = (struct td_learner){.source = {.fd = -1, .ready = ended}, .loop = loop};
 }
 
 static void forget(struct td_learner *learner)
