@@ -19,6 +19,6 @@ struct td_shared_profiles {
 /* The state must live longer. Returns 0, -EINVAL or -ENOMEM. */
 int td_shared_profiles_init(struct td_shared_profiles *profiles, struct td_state *state);
 void td_shared_profiles_deinit(struct td_shared_profiles *profiles);
-/* As those of records.h. */
+/* The next two work as td_records_turn() and td_records_look() do. */
 uint64_t td_shared_profiles_turn(struct td_shared_profiles *profiles, uint64_t now_ns);
 void td_shared_profiles_look(void *profiles, struct td_brain *brain, uint64_t now_ns);

@@ -105,7 +105,7 @@ struct td_job {
 	 * both at each step.
 	 */
 	bool asks, is_in;
-	uint32_t gpus; /* how many GPUs it has clients on; quota.c counts them, too */
+	uint32_t gpus;  /* how many GPUs it has clients on; quota.c counts them, too */
 	bool exchanges; /* soft.c drains the job to move memory, and opens it again */
 	/*
 	 * Since when others' immovable memory keeps the job out; 0: it does not. It stays set when

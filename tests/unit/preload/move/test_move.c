@@ -134,7 +134,7 @@ static CUresult make_stream_of(CUstream *ret, unsigned flags, int priority)
 	return make_stream(ret, flags);
 }
 
-/* As the driver, it refuses a thread without a context. */
+/* The fake refuses a thread without a context, as the driver does. */
 static CUresult end_stream(CUstream stream)
 {
 	if (!depth) {
