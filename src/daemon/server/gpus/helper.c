@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -14,10 +13,9 @@
 #include "daemon/execute/parking.h"
 #include "daemon/model/node.h"
 #include "daemon/model/sharing/pool.h"
+#include "daemon/server/loop/spawn.h"
 
 #define NUMBERS 5
-
-extern char **environ;
 
 static void ended(struct td_source *source, uint32_t events)
 {
@@ -57,37 +55,6 @@ void td_helpers_deinit(struct td_helpers *helpers)
 			forget(helpers, &helpers->all[i]);
 }
 
-/* In the helper all signals have their default effect, and none is blocked as in the daemon. */
-static int spawn(char *const *argv, int steps, pid_t *ret_pid)
-{
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t attributes;
-	sigset_t none, all;
-	int r;
-
-	sigemptyset(&none);
-	sigfillset(&all);
-	r = posix_spawnattr_init(&attributes);
-	if (r)
-		return -r;
-	r = posix_spawn_file_actions_init(&files);
-	if (r) {
-		posix_spawnattr_destroy(&attributes);
-		return -r;
-	}
-	r = posix_spawn_file_actions_adddup2(&files, steps, TD_CHECKPOINT_FD);
-	(void)posix_spawnattr_setsigmask(&attributes, &none);
-	(void)posix_spawnattr_setsigdefault(&attributes, &all);
-	(void)posix_spawnattr_setpgroup(&attributes, 0);
-	(void)posix_spawnattr_setflags(&attributes,
-		POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-	if (!r)
-		r = posix_spawn(ret_pid, "/proc/self/exe", &files, &attributes, argv, environ);
-	posix_spawn_file_actions_destroy(&files);
-	posix_spawnattr_destroy(&attributes);
-	return -r;
-}
-
 static int run(const struct td_checkpoint_order *order, struct td_helper *ret)
 {
 	char numbers[NUMBERS][24], hex[TD_CHECKPOINT_PAIRS_MAX][2][TD_CHECKPOINT_HEX];
@@ -109,7 +76,7 @@ static int run(const struct td_checkpoint_order *order, struct td_helper *ret)
 	argv[n] = NULL;
 	if (pipe2(steps, O_CLOEXEC | O_NONBLOCK))
 		return -errno;
-	r = spawn(argv, steps[1], &ret->pid);
+	r = td_spawn("/proc/self/exe", argv, steps[1], TD_CHECKPOINT_FD, &ret->pid);
 	close(steps[1]);
 	ret->steps = steps[0];
 	if (r)

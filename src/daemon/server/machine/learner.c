@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -16,13 +15,12 @@
 #include "base/time.h"
 #include "daemon/model/node.h"
 #include "daemon/node/learning.h"
+#include "daemon/server/loop/spawn.h"
 
 #define DEADLINE_NS (120 * TD_NS_PER_S)
 #define PAUSE_NS    (600 * TD_NS_PER_S)
 
 _Static_assert(TD_LESSONS_MAX *TD_LESSON_TEXT <= 65536, "a pipe has room for all lessons");
-
-extern char **environ;
 
 static void ended(struct td_source *source, uint32_t events)
 {
@@ -70,46 +68,15 @@ static int make_pipe(struct td_lessons *lessons)
 	return fds[0];
 }
 
-/* In the process all signals have their default effect, and none is blocked as in the daemon. */
-static int spawn(const char *program, const char *directory, int in_fd, pid_t *ret_pid)
-{
-	char *argv[] = {(char *)"tandem-profile", (char *)"learn", (char *)"--profiles",
-		(char *)directory, NULL};
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t attributes;
-	sigset_t none, all;
-	int r;
-
-	sigemptyset(&none);
-	sigfillset(&all);
-	r = posix_spawnattr_init(&attributes);
-	if (r)
-		return -r;
-	r = posix_spawn_file_actions_init(&files);
-	if (r) {
-		posix_spawnattr_destroy(&attributes);
-		return -r;
-	}
-	r = posix_spawn_file_actions_adddup2(&files, in_fd, STDIN_FILENO);
-	(void)posix_spawnattr_setsigmask(&attributes, &none);
-	(void)posix_spawnattr_setsigdefault(&attributes, &all);
-	(void)posix_spawnattr_setpgroup(&attributes, 0);
-	(void)posix_spawnattr_setflags(&attributes,
-		POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-	if (!r)
-		r = posix_spawn(ret_pid, program, &files, &attributes, argv, environ);
-	posix_spawn_file_actions_destroy(&files);
-	posix_spawnattr_destroy(&attributes);
-	return -r;
-}
-
 static int start(struct td_learner *learner, struct td_node *node, const char *program)
 {
+	char *argv[] = {(char *)"tandem-profile", (char *)"learn", (char *)"--profiles",
+		(char *)node->profiles.directory, NULL};
 	int in_fd = make_pipe(&node->lessons), r;
 
 	if (in_fd < 0)
 		return in_fd;
-	r = spawn(program, node->profiles.directory, in_fd, &learner->pid);
+	r = td_spawn(program, argv, in_fd, STDIN_FILENO, &learner->pid);
 	close(in_fd);
 	if (r)
 		return r;
