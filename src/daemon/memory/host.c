@@ -258,9 +258,20 @@ static void bound(struct step *step, struct td_process *process)
 	tell(step, process, part->speaks ? uses(process) : 0, false);
 }
 
+/*
+ * Tells whether the process is bound by a limit of host memory. A foreign process runs as without
+ * tandem, so its reports are not taken. A process that does not swap pins no memory for that, and
+ * one that has stopped swapping loses its bound.
+ */
+static bool takes_bound(const struct td_process *process)
+{
+	return process->backend == TD_BACKEND_SWAP && !process->foreign;
+}
+
 /* Counts what each process has by now, and tells the processes that get a bound or lose it. */
 static void begin(struct step *step)
 {
+	bool has_limit = step->account.limit != TD_UNBOUNDED;
 	struct td_list *it;
 
 	td_list_for_each (it, &step->node->processes) {
@@ -271,9 +282,7 @@ static void begin(struct step *step)
 		holding->used = uses(process);
 		td_account_add(&step->account, holding);
 		step->account.charged += checkpointed(process);
-		/* A foreign process runs as without tandem, so its reports are not taken. */
-		if (process->backend != TD_BACKEND_SWAP ||
-			bounded == (step->account.limit != TD_UNBOUNDED && !process->foreign))
+		if (bounded == (has_limit && takes_bound(process)))
 			continue;
 		process->host.lacks = false;
 		if (bounded)

@@ -330,6 +330,23 @@ TEST(a_process_that_is_let_go_with_a_foreign_gpu_has_no_bound)
 	CHECK_EQ(a->host.bytes, UINT64_MAX);
 }
 
+TEST(a_process_that_swaps_no_more_loses_its_bound)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_backend};
+	struct fake *f = &w.fakes[0];
+
+	begin();
+	fake_hello(&w, f, "a", TD_BACKEND_SWAP, false);
+	bound("20m");
+	CHECK_EQ(f->host.bytes, 0);
+	msg.backend.kind = TD_BACKEND_PLAIN;
+	CHECK_EQ(say(&w, f, &msg), 0);
+	settle(&w);
+	CHECK_EQ(f->host.bytes, UINT64_MAX);
+	bound("none");
+	CHECK_EQ(f->host_told, 2);
+}
+
 TEST(what_the_driver_pages_is_in_no_arena)
 {
 	begin();
