@@ -342,17 +342,30 @@ def a_background_job_is_killed_by_the_shell(options):
 
 @same
 def an_editor_suspends_itself(options):
-    """It takes SIGTSTP, puts the terminal in order, and stops by SIGSTOP."""
+    """It takes SIGTSTP, puts the terminal in order, and stops by SIGSTOP.
+
+    The signal also writes to a pipe, as one that came just before a read would not end that.
+    """
     editor = """
-import os, signal, sys
+import os, select, signal
 def suspend(*_):
     os.write(1, b"leaves\\n")
     os.kill(os.getpid(), signal.SIGSTOP)
     os.write(1, b"is back\\n")
+came, comes = os.pipe()
+os.set_blocking(comes, False)
+signal.set_wakeup_fd(comes)
 signal.signal(signal.SIGTSTP, suspend)
 print("ready", flush=True)
-for line in sys.stdin:
-    print("got", line, flush=True)
+while True:
+    ready, _, _ = select.select([0, came], [], [])
+    if came in ready:
+        os.read(came, 100)
+    if 0 in ready:
+        line = os.read(0, 4096)
+        if not line:
+            break
+        print("got", line.decode(), flush=True)
 """
     with Terminal(world) as t:
         t.do(command_of(options, *python(world, editor)), r"ready")
