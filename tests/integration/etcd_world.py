@@ -3,20 +3,17 @@ import base64
 import json
 import os
 import shutil
-import socket
 import subprocess
+import sys
 import urllib.request
 
 from world import Skip, until
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, f"{ROOT}/tools")
+from slurm_conf import free_ports  # noqa: E402
+
 PREFIX = "/tandem/v1/"
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def encode(text):
@@ -35,11 +32,26 @@ class Etcd:
 
     def __init__(self, folder):
         self.folder = folder
-        self.url = f"http://127.0.0.1:{free_port()}"
-        self.peer = f"http://127.0.0.1:{free_port()}"
-        self.start()
+        self.choose_ports()
+        self.start(is_first=True)
 
-    def start(self):
+    def choose_ports(self):
+        self.url, self.peer = (f"http://127.0.0.1:{port}" for port in free_ports(2))
+
+    def start(self, is_first=False):
+        """Starts it, again if another program holds one of its ports."""
+        def answers():
+            if self.process.poll() is not None:
+                if is_first:
+                    shutil.rmtree(f"{self.folder}/etcd", ignore_errors=True)
+                    self.choose_ports()
+                self.spawn()
+            return self.answers()
+
+        self.spawn()
+        until(answers, "etcd answers")
+
+    def spawn(self):
         with open(f"{self.folder}/etcd.log", "a") as log:
             self.process = subprocess.Popen(
                 [find_etcd(), "--data-dir", f"{self.folder}/etcd", "--name", "a",
@@ -47,7 +59,6 @@ class Etcd:
                  "--listen-peer-urls", self.peer, "--initial-advertise-peer-urls", self.peer,
                  "--initial-cluster", f"a={self.peer}", "--unsafe-no-fsync"],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        until(self.answers, "etcd answers")
 
     def answers(self):
         try:
@@ -68,8 +79,14 @@ class Etcd:
         return json.loads(text) if text else None
 
     def text(self, key):
+        text, made = self.made(key)
+        return text if made else None
+
+    def made(self, key):
+        """The value and the revision that made the key; "" and 0: there is none."""
         rows = self.call("kv/range", key=encode(PREFIX + key)).get("kvs", [])
-        return base64.b64decode(rows[0]["value"]).decode() if rows else None
+        row = rows[0] if rows else {"create_revision": 0}
+        return base64.b64decode(row.get("value", "")).decode(), int(row["create_revision"])
 
     def delete(self, key):
         self.call("kv/deleterange", key=encode(PREFIX + key))
