@@ -20,6 +20,7 @@ struct td_state_kind {
 	void (*watch_close)(struct td_state_watch *watch);
 	int (*next)(struct td_state_watch *watch, struct td_state_event *ret);
 	uint64_t (*turn)(struct td_state *state, uint64_t now_ns);
+	bool renews_leases; /* see td_state_renews_leases() */
 };
 
 /* Each kind's struct begins with these. */

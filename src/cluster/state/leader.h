@@ -8,7 +8,8 @@
  *     ^                                                       |
  *     +-------------------------------------------------------+
  *
- * A leader that dies is followed as soon as its lease ends; one that resigns, at once.
+ * A leader that dies is followed as soon as its lease ends, or when it has not written its key for
+ * a whole lease; one that resigns, and one that begins anew under its old name, at once.
  */
 #pragma once
 

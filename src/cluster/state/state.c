@@ -128,6 +128,11 @@ int td_state_revoke(struct td_state *state, uint64_t lease)
 	return lease ? state->kind->revoke(state, lease) : TD_STATE_NO_LEASE;
 }
 
+bool td_state_renews_leases(const struct td_state *state)
+{
+	return state->kind->renews_leases;
+}
+
 int td_state_watch(
 	struct td_state *state, const char *prefix, uint64_t from, struct td_state_watch **ret)
 {

@@ -124,6 +124,11 @@ int td_state_grant(
 	struct td_state *state, uint32_t ttl_s, uint64_t *ret_lease, uint64_t *ret_ttl_ns);
 int td_state_keep_alive(struct td_state *state, uint64_t lease, uint64_t *ret_ttl_ns);
 int td_state_revoke(struct td_state *state, uint64_t lease);
+/*
+ * Whether leases that nobody keeps alive have their whole time again when the state starts anew, as
+ * with etcd.
+ */
+bool td_state_renews_leases(const struct td_state *state);
 
 /*
  * Follows the changes of all keys that begin with prefix, from the given revision on, which is 1

@@ -348,6 +348,7 @@ static const struct td_state_kind kind = {
 	.watch_close = etcd_watch_close,
 	.next = etcd_next,
 	.turn = etcd_turn,
+	.renews_leases = true,
 };
 
 int td_etcd_open(const struct td_etcd_options *options, struct td_state **ret, struct td_err *err)

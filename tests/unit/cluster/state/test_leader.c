@@ -90,6 +90,18 @@ static uint64_t wait_for_leader(unsigned i)
 	return now_ns - from_ns;
 }
 
+/* A state that starts anew gives the key's lease its whole time again. */
+static void renew_lease(unsigned by)
+{
+	struct td_state_item item;
+	uint64_t ttl_ns;
+
+	if (td_state_get(state[by], KEY, &item))
+		return;
+	CHECK_EQ(td_state_keep_alive(state[by], item.lease, &ttl_ns), 0);
+	td_state_item_deinit(&item);
+}
+
 static int write_as(unsigned i)
 {
 	const struct td_state_compare fence = td_leader_fence(leader[i]);
@@ -118,6 +130,67 @@ TEST(a_leader_that_dies_is_followed_within_15_s)
 	CHECK(wait_for_leader(1) < 15 * S);
 	CHECK_EQ(write_as(0), TD_STATE_CONFLICT);
 	CHECK_EQ(write_as(1), 0);
+	end();
+}
+
+TEST(a_dead_leader_whose_lease_lives_on_is_followed_within_15_s)
+{
+	uint64_t from_ns;
+
+	begin();
+	let_pass(31 * S);
+	is_stopped[0] = true;
+	for (from_ns = now_ns; now_ns < from_ns + 40 * S && !td_leader_leads(leader[1], now_ns);) {
+		renew_lease(1);
+		let_pass(S / 10);
+	}
+	CHECK(now_ns - from_ns > TTL * S * 6 / 10); /* it keeps its lease alive every third of it */
+	CHECK(now_ns - from_ns < 15 * S);
+	CHECK_EQ(write_as(0), TD_STATE_CONFLICT);
+	CHECK_EQ(write_as(1), 0);
+	end();
+}
+
+TEST(one_that_hears_late_of_a_leader_follows_it)
+{
+	begin();
+	let_pass(31 * S);
+	for (int i = 0; i < 10; i++) {
+		td_memory_cut(state[1], true);
+		let_pass((uint64_t)(i + 10) * S);
+		td_memory_cut(state[1], false);
+		let_pass(S / 2);
+		CHECK(td_leader_leads(leader[0], now_ns));
+	}
+	end();
+}
+
+TEST(one_that_begins_anew_leads_at_once)
+{
+	begin();
+	let_pass(31 * S);
+	leave(0);
+	join(0);
+	CHECK(wait_for_leader(0) <= S / 5);
+	end();
+}
+
+/* A mistake: both have one name. The second one takes the lead once, and they do not take turns. */
+TEST(a_second_one_of_a_name_leads_once_under_its_own_fence)
+{
+	begin();
+	let_pass(31 * S);
+	state[2] = td_memory_open(store);
+	CHECK(state[2]);
+	leader[2] = td_leader_new(state[2], KEY, "first", TTL);
+	CHECK(leader[2]);
+	(void)td_leader_turn(leader[2], now_ns);
+	CHECK(td_leader_leads(leader[2], now_ns));
+	CHECK_EQ(write_as(0), TD_STATE_CONFLICT);
+	CHECK_EQ(write_as(2), 0);
+	(void)td_leader_turn(leader[0], now_ns);
+	let_pass(60 * S);
+	CHECK(td_leader_leads(leader[2], now_ns));
 	end();
 }
 
