@@ -5,7 +5,7 @@ may start twice as the same placement, and no account may be over its quota. Eve
 trains through tandem on the nodes' software GPU. What a job began must come to its end, with the
 right sum, whoever was away meanwhile, unless the scheduler itself stopped it. Prints how long a
 change of the leader and a start took. TAP.
-usage: cluster.py BUILD [--kills N] [--seed N] [--gap SECONDS]"""
+usage: cluster.py BUILD [--kills N] [--seed N] [--gap SECONDS] [--timeline FILE]"""
 import argparse
 import collections
 import os
@@ -128,6 +128,11 @@ class Load:
                   for job, count in begun.items() if count > ends[job]]
         return self.wrong + wrong
 
+    def pauses(self):
+        """Seconds between the starts of two jobs, one after the other."""
+        times = sorted(float(row[2]) for row in self.rows() if row[0] == "start")
+        return [after - before for before, after in zip(times, times[1:])]
+
     def delays(self):
         """Seconds from a first release by the scheduler to Slurm's allocation, and from that to the
         job's first line."""
@@ -152,7 +157,7 @@ class Load:
 class Killer:
     """Kills servers and starts them again."""
 
-    def __init__(self, world, rng):
+    def __init__(self, world, rng, told):
         self.world, self.rng = world, rng
         self.counts = collections.Counter()
         self.changes = []  # seconds from the death of a leader to the next one's lead
@@ -161,7 +166,13 @@ class Killer:
         self.agents = {name: None for name in world.names}
         self.slurmds = {name: world.servers[2 + k] for k, name in enumerate(world.names)}
         self.died, self.leader = None, ""
+        self.made, self.led = 0, 0  # the revision of the key: now, and of the last leader
         self.is_etcd_up = True
+        self.told = told
+
+    def tell(self, *words):
+        if self.told:
+            print(f"{time.time():.3f}", *words, file=self.told, flush=True)
 
     def begin(self):
         for name in self.scheds:
@@ -171,16 +182,20 @@ class Killer:
 
     def start_sched(self, name):
         self.scheds[name] = self.world.schedule("--name", name, log=name)
+        self.tell("up", name)
 
     def start_agent(self, name):
         self.agents[name] = self.world.agent(name)
 
     def start_slurmd(self, name):
+        self.tell("up slurmd", name)
         self.slurmds[name] = self.world.serve("slurmd", "-D", "-N", name, log=f"slurmd.{name}")
 
     def start_etcd(self):
+        self.tell("begin etcd")
         self.world.etcd.start()
         self.is_etcd_up = True
+        self.tell("up etcd")
 
     def end(self, process):
         process.kill()
@@ -193,6 +208,7 @@ class Killer:
             if not self.is_etcd_up:
                 return False
             self.is_etcd_up, self.died = False, None
+            self.tell("down etcd")
             self.world.etcd.kill()
             self.later(3, self.start_etcd)
         else:
@@ -201,8 +217,10 @@ class Killer:
             if not up:
                 return False
             name = self.rng.choice(up)
+            self.look()
             if kind == "brain" and name == self.leader and self.is_etcd_up:
                 self.died = time.monotonic()
+            self.tell("down", kind, name)
             process, table[name] = table[name], None
             self.end(process)
             self.later(4 if kind == "brain" else 2,
@@ -219,20 +237,23 @@ class Killer:
         for restart in [r for r in self.restarts if r[0] <= now]:
             self.restarts.remove(restart)
             restart[1](*restart[2])
+        self.look()
+
+    def look(self):
+        """Notes who leads."""
         if not self.is_etcd_up:
             return
         try:
-            leader = self.world.etcd.text("leader") or ""
+            leader, made = self.world.etcd.made("leader")
         except OSError:
             return
-        # A key that has another name, or is there again, is a new leader's.
-        if leader and self.died and (leader != self.leader or self.gone):
+        if made != self.made:
+            self.tell("leader", leader or "-")
+        # One that begins anew under its old name makes the key anew, too.
+        if made and self.died and made != self.led:
             self.changes.append(time.monotonic() - self.died)
             self.died = None
-        self.gone = not leader
-        self.leader = leader or self.leader
-
-    gone = False
+        self.made, self.led, self.leader = made, made or self.led, leader or self.leader
 
 
 def run(world, options):
@@ -241,7 +262,8 @@ def run(world, options):
     world.sched.wait()
     world.servers.remove(world.sched)
     world.etcd.delete("leader")
-    killer, load = Killer(world, rng), Load(world, random.Random(options.seed + 1))
+    told = open(options.timeline, "w") if options.timeline else None
+    killer, load = Killer(world, rng, told), Load(world, random.Random(options.seed + 1))
     killer.begin()
     thread = threading.Thread(target=load.run)
     thread.start()
@@ -264,6 +286,8 @@ def run(world, options):
     finally:
         load.ends.set()
         thread.join()
+        if told:
+            told.close()
     wrong = load.check()
     trained, seen = len(load.trained()), len(load.trained() & load.of_tandem)
     print(f"# {trained} jobs trained, {seen} of them seen at tandemd; the scheduler stopped "
@@ -271,13 +295,17 @@ def run(world, options):
     if 2 * seen < trained:
         wrong.append("tandemd had too few of the jobs that trained")
     wrong += [f"a leader was followed after {s:.1f} s" for s in killer.changes if s > LEADER_S]
-    delays = load.delays()
+    delays, pauses = load.delays(), load.pauses()
     print(f"# {sum(killer.counts.values())} kills ({dict(killer.counts)}), {len(load.jobs)} jobs, "
           f"{sum(row[0] == 'start' for row in load.rows())} starts, {load.most} of {QUOTA} GPUs of "
           f"quota at most, {time.monotonic() - begun:.0f} s")
     if killer.changes:
         print(f"# leader change, {len(killer.changes)} times: median "
               f"{percentile(killer.changes, 0.5):.1f} s, longest {max(killer.changes):.1f} s")
+    if pauses:
+        print(f"# between two starts, {len(pauses)} times: "
+              f"P90 {percentile(pauses, 0.9):.1f} s, P99 {percentile(pauses, 0.99):.1f} s, "
+              f"longest {max(pauses):.1f} s")
     if delays:
         for title, values in (("release to allocation, which is Slurm's", [d[0] for d in delays]),
                               ("allocation to start", [d[1] for d in delays]),
@@ -294,6 +322,8 @@ def main():
     parser.add_argument("--kills", type=int, default=12)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--gap", type=float, default=1.0)
+    parser.add_argument("--timeline", metavar="FILE",
+                        help="gets a line for each kill, start and change of the leader")
     options = parser.parse_args()
     print("1..1")
     try:
