@@ -164,17 +164,19 @@ static enum td_checkpoint_end unlock(int pid)
 
 /*
  * Undoes what the driver's state shows to be done. So it also frees a process that an earlier
- * daemon or helper has left locked or checkpointed.
+ * daemon or helper has left locked or checkpointed. A process whose lock is still under way counts
+ * as running: unless it is unlocked, it would be locked for good a moment later.
  */
 static enum td_checkpoint_end back(int pid)
 {
 	struct restore_arguments same = {0};
+	uint64_t zero[8] = {0};
 	int state, r;
 
 	if (cuda.state(pid, &state))
 		return TD_CHECKPOINT_NOT_BACK;
 	if (state == RUNNING)
-		return TD_CHECKPOINT_NOT_SAVED;
+		return cuda.unlock(pid, zero) ? TD_CHECKPOINT_NOT_SAVED : TD_CHECKPOINT_UNLOCKED;
 	r = state == CHECKPOINTED ? cuda.restore(pid, &same) : 0;
 	if (r)
 		return r == OUT_OF_MEMORY ? TD_CHECKPOINT_NO_ROOM : TD_CHECKPOINT_NOT_BACK;

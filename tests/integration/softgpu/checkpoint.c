@@ -5,9 +5,13 @@
 #define ALL_CALLS
 #include "cuda.h"
 
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "gpu/checkpoint.h"
 
 #define BYTES (8 * MIB)
 
@@ -21,12 +25,12 @@ struct restore_args {
 	uint64_t reserved1;
 };
 
-/* Adds one and says what it found, each time it is told. */
+/* Told "g" it adds one and says what it found, told "n" it has work for three seconds. */
 static void worker(int fd)
 {
 	CUdeviceptr at, managed;
-	void *params[] = {&at};
-	unsigned found;
+	unsigned found, long_ms = 3000;
+	void *params[] = {&at}, *nap[] = {&long_ms};
 	char go;
 
 	begin();
@@ -37,8 +41,8 @@ static void worker(int fd)
 	OK(cuCtxSynchronize());
 	CHECK_EQ(write(fd, "r", 1), 1);
 	while (read(fd, &go, 1) == 1) {
-		OK(launch(kernel("add"), NULL, params));
-		found = word_at(at);
+		OK(launch(kernel(go == 'n' ? "nap" : "add"), NULL, go == 'n' ? nap : params));
+		found = go == 'n' ? 0 : word_at(at);
 		CHECK_EQ(*(unsigned *)managed, 5);
 		CHECK_EQ(write(fd, &found, sizeof(found)), sizeof(found));
 	}
@@ -46,10 +50,21 @@ static void worker(int fd)
 	_exit(0);
 }
 
+/* Locks the process and waits for that, as a helper does. */
+static void locker(int pid)
+{
+	OK(cuInit(0));
+	while (cuCheckpointProcessLock(pid, NULL))
+		;
+	pause();
+}
+
 __attribute__((constructor)) static void play_role(void)
 {
-	const char *fd = getenv("CHECKPOINT_FD");
+	const char *fd = getenv("CHECKPOINT_FD"), *pid = getenv("CHECKPOINT_PID");
 
+	if (pid && !setjmp(test_exit))
+		locker(atoi(pid));
 	if (!fd)
 		return;
 	if (!setjmp(test_exit))
@@ -71,6 +86,7 @@ static void start(void)
 	CHECK(pid >= 0);
 	if (!pid) {
 		close(both[0]);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		snprintf(number, sizeof(number), "%d", both[1]);
 		setenv("CHECKPOINT_FD", number, 1);
 		execl("/proc/self/exe", "worker", NULL);
@@ -91,13 +107,18 @@ static void stop(void)
 	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-static unsigned next(void)
+static unsigned told(const char *what)
 {
 	unsigned found = 0;
 
-	CHECK_EQ(write(fd, "g", 1), 1);
+	CHECK_EQ(write(fd, what, 1), 1);
 	CHECK_EQ(read(fd, &found, sizeof(found)), sizeof(found));
 	return found;
+}
+
+static unsigned next(void)
+{
+	return told("g");
 }
 
 static size_t free_of(int device)
@@ -202,6 +223,63 @@ TEST(wrong_arguments_are_refused_and_change_nothing)
 	CHECK_EQ(cuCheckpointProcessUnlock(pid, (void *)wrong), CUDA_ERROR_INVALID_VALUE);
 	OK(cuCheckpointProcessUnlock(pid, (void *)zero));
 	CHECK_EQ(next(), 1);
+	stop();
+}
+
+static pid_t start_locker(void)
+{
+	char number[16];
+	pid_t child;
+
+	snprintf(number, sizeof(number), "%d", (int)pid);
+	fflush(NULL);
+	child = fork();
+	CHECK(child >= 0);
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		setenv("CHECKPOINT_PID", number, 1);
+		execl("/proc/self/exe", "locker", NULL);
+		_exit(127);
+	}
+	return child;
+}
+
+/* Returns once another process's lock is under way or done: only then this one's is refused. */
+static void await_lock_of_another(void)
+{
+	struct {
+		unsigned timeout_ms, zero[15];
+	} soon = {.timeout_ms = 1};
+	int r;
+
+	do {
+		r = cuCheckpointProcessLock(pid, &soon);
+		if (!r)
+			OK(cuCheckpointProcessUnlock(pid, NULL));
+	} while (!r || r == CUDA_ERROR_NOT_READY);
+	CHECK_EQ(r, CUDA_ERROR_ILLEGAL_STATE);
+}
+
+/* While the lock waits for the work the state is "running"; it would come all the same. */
+TEST(tandems_helper_undoes_the_lock_of_one_that_was_killed_in_it)
+{
+	char target[16], back[16], parent[16];
+	char *argv[] = {back, target, (char *)"0", (char *)"0", parent};
+	pid_t child;
+
+	start();
+	snprintf(back, sizeof(back), "%d", TD_CHECKPOINT_BACK);
+	snprintf(target, sizeof(target), "%d", (int)pid);
+	snprintf(parent, sizeof(parent), "%d", (int)getppid());
+	CHECK_EQ(next(), 1);
+	CHECK_EQ(told("n"), 0);
+	child = start_locker();
+	await_lock_of_another();
+	kill(child, SIGKILL);
+	CHECK_EQ(waitpid(child, NULL, 0), child);
+	CHECK_EQ(td_checkpoint_main(5, argv), TD_CHECKPOINT_UNLOCKED);
+	CHECK_EQ(next(), 2);
+	CHECK_EQ(td_checkpoint_main(5, argv), TD_CHECKPOINT_NOT_SAVED);
 	stop();
 }
 
