@@ -176,10 +176,13 @@ static void handler_exits_at_once(void)
 
 static void handler_returns(void)
 {
+	const struct timespec moment = {0, 1000000};
+
 	signal(SIGTERM, notes);
 	ready();
+	/* pause() would wait for ever if the signal came just before it. */
 	while (!handled)
-		pause();
+		nanosleep(&moment, NULL);
 	exit(handled == SIGTERM ? 9 : 1);
 }
 

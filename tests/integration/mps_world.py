@@ -2,6 +2,7 @@
 import json
 import os
 import subprocess
+import threading
 
 from world import BUILD, DEADLINE_S, SOFTGPU, TANDEM, World, until
 
@@ -83,7 +84,12 @@ class MpsWorld(World):
 
 
 def answer(client):
+    """Where MPS hangs the client would never answer, so it is ended then."""
+    deadline = threading.Timer(DEADLINE_S, client.kill)
+    deadline.daemon = True
+    deadline.start()
     words = client.stdout.readline().split()
+    deadline.cancel()
     assert words, f"the program ended: {client.wait()}"
     return [int(word) for word in words]
 

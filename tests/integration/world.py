@@ -21,8 +21,10 @@ SMALL = ["--size", "8m", "--gpu", "10ms", "--cpu", "5ms", "--steps", "6"]
 LARGE = ["--size", "46m", "--gpu", "20ms", "--cpu", "5ms", "--steps", "3"]
 DEADLINE_S = 180  # after this a program counts as hung
 HANG_S = 300  # after this a file says where it is, again and again
-# As at a login: under nohup the programs would ignore it.
-signal.signal(signal.SIGHUP, signal.SIG_DFL)
+# As at a login: programs would ignore the first under nohup, the others behind a shell's "&".
+for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(_number) == signal.SIG_IGN:
+        signal.signal(_number, signal.SIG_DFL)
 
 
 class Skip(Exception):
