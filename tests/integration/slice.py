@@ -75,7 +75,7 @@ def turns_of_those_that_always_compute_grow_and_it_is_said_why():
         until(lambda: "little lately" in explained(), "turns are short again")
         for program in programs:
             program.kill()
-            program.communicate()
+            program.communicate(timeout=DEADLINE_S)
         nothing_is_left(world)
 
 
@@ -162,19 +162,21 @@ def killing_programs_in_any_state_leaves_nothing_behind():
             return world.start(TRAIN, "--size", "30m", "--gpu", "5ms", "--cpu", "5ms", "--steps",
                                steps, wrap="swap")
 
-        programs = [begin() for _ in range(4)]
-        while kills:
+        programs, killed = [begin() for _ in range(4)], 0
+        for _ in tries(100 * kills, lambda: f"{kills} kills: {killed}"):
+            if killed == kills:
+                break
             time.sleep(chance.random() * 0.15)
             victim = chance.randrange(len(programs))
             if chance.random() < 0.05:
                 os.kill(world.daemon_pid(), signal.SIGKILL)
                 world.call(TANDEM, "run", "--", "true")
-                kills -= 1
+                killed += 1
                 continue
             if programs[victim].poll() is None:
                 programs[victim].kill()
-                programs[victim].communicate()
-                kills -= 1
+                programs[victim].communicate(timeout=DEADLINE_S)
+                killed += 1
             else:
                 finish(programs[victim])
             programs[victim] = begin()

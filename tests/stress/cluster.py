@@ -17,7 +17,7 @@ import time
 
 sys.path.insert(0, f"{os.path.dirname(os.path.abspath(__file__))}/../integration")
 from sched_world import cluster  # noqa: E402
-from world import DEADLINE_S, SOFTGPU, TRAIN, Skip, until  # noqa: E402
+from world import DEADLINE_S, SOFTGPU, TRAIN, Skip, tries, until  # noqa: E402
 
 NODES, GPUS, QUOTA = 4, 2, 3
 AT_ONCE = 14  # jobs that wait or run
@@ -199,7 +199,7 @@ class Killer:
 
     def end(self, process):
         process.kill()
-        process.wait()
+        process.wait(DEADLINE_S)
         self.world.servers.remove(process)
 
     def kill(self):
@@ -259,7 +259,7 @@ class Killer:
 def run(world, options):
     rng = random.Random(options.seed)
     world.sched.kill()
-    world.sched.wait()
+    world.sched.wait(DEADLINE_S)
     world.servers.remove(world.sched)
     world.etcd.delete("leader")
     told = open(options.timeline, "w") if options.timeline else None
@@ -270,7 +270,9 @@ def run(world, options):
     begun = time.monotonic()
     try:
         until(lambda: load.ended, "jobs run")
-        while sum(killer.counts.values()) < options.kills:
+        for _ in tries(20 * options.kills + 20, lambda: f"{options.kills} kills: {killer.counts}"):
+            if sum(killer.counts.values()) >= options.kills:
+                break
             if killer.kill() and sum(killer.counts.values()) % 50 == 0:
                 print(f"# {sum(killer.counts.values())} kills, {len(load.ended)} jobs, "
                       f"{time.monotonic() - begun:.0f} s", flush=True)

@@ -4,6 +4,7 @@ import os
 import time
 
 GONE_S = 10
+MOVED_S = 60  # they may fork meanwhile
 
 # In one of version 1 nothing could be killed.
 ROOTS = {"/sys/fs/cgroup": "cgroup.freeze", "/sys/fs/cgroup/unified": "cgroup.freeze"}
@@ -44,7 +45,9 @@ class Frozen:
 
     def thaw(self):
         write(f"{self.group}/cgroup.freeze", 0)
+        end = time.monotonic() + MOVED_S
         while pids := self.members():
+            assert time.monotonic() < end, f"never out of {self.group}: {pids}"
             for pid in pids:
                 self.move(pid, ROOT)
         self.remove()

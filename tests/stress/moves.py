@@ -111,7 +111,7 @@ class Order:
 
     def act(self):
         """Returns the last state and its reason; None if nobody could say."""
-        last = None
+        last, end = None, time.monotonic() + DEADLINE_S
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as sock:
                 sock.settimeout(DEADLINE_S)
@@ -127,6 +127,7 @@ class Order:
                     self.seen.append(reason if state == "running" and reason else state)
                     if self.stage in self.seen:
                         self.strike(sock)
+                    assert time.monotonic() < end, f"it goes on for ever: {self}"
         except OSError:
             return None
         return last
@@ -162,7 +163,7 @@ class Stress:
                 assert fitting, (str(order), reason)
                 self.counts[f"refused: {fitting[0]}"] += 1
         if program.killed:
-            program.process.communicate()
+            program.process.communicate(timeout=DEADLINE_S)
             return False
         self.find_state(program)
         return True

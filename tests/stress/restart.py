@@ -2,6 +2,7 @@
 limits hold. TAP on stdout; argument: the build."""
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -26,6 +27,7 @@ def begin(world):
 def tries_again(program):
     program.stdin.write("\n")
     program.stdin.flush()
+    assert select.select([program.stdout], [], [], DEADLINE_S)[0], f"{program.pid} says nothing"
     said = json.loads(program.stdout.readline())
     return {key: said[key] for key in FULL}
 

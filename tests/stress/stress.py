@@ -37,6 +37,7 @@ WORKER = f"{PROGRAMS}/tests/stress/stress_worker"
 MIB = 1 << 20
 GPUS, CONTEXT_BYTES = 2, MIB
 AT_ONCE, EPOCH_S, LATE = 5, 10, 5
+SETTLE_S = 3 * DEADLINE_S  # also of those that get on, but slowly
 # The share of lost GPUs among all actions; children of a program that fails may stay behind.
 LOSSES = float(os.environ.get("TANDEM_STRESS_LOSSES", "0.02"))
 # Several of a word: the likelier. worker.c says what the letters are.
@@ -397,7 +398,9 @@ class Stress:
             self.restart_daemon()
         self.tell("set", "policy=tandem", "enabled=on", "quantum=200ms", "drain.deadline=15s",
                   "host.limit=none")
+        end = time.monotonic() + SETTLE_S
         while self.programs:
+            assert time.monotonic() < end, f"they never end: {[p.command for p in self.programs]}"
             self.resume_all()
             self.check()
             time.sleep(0.02)
