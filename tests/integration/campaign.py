@@ -6,20 +6,13 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 
 from mps_world import MpsWorld
-from world import BUILD, SOFTGPU, TANDEM, Skip, run_cases, until
+from world import BUILD, SOFTGPU, TANDEM, Skip, free_port, run_cases, until
 
 SERVE, BESIDE = f"{BUILD}/examples/serve", f"{BUILD}/examples/beside"
 LAYERS = "53,0,49,0,0,0,1,53,1,2,0"
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 class CampaignWorld(MpsWorld):

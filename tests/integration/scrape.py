@@ -1,18 +1,11 @@
 """A service that tells tandem nothing: its requests are read from its /metrics (tandem run
 --metrics), or seen from the GPU. TAP on stdout; argument: the build."""
 import contextlib
-import socket
 
 from world import *
 
 SERVE, LOAD = f"{BUILD}/examples/serve", f"{BUILD}/examples/load"
 HISTOGRAM = "serve_request_duration_seconds"
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 @contextlib.contextmanager

@@ -1,11 +1,14 @@
 """A private software GPU with a private daemon, for whole-program tests. The build comes from the
 command line."""
 import concurrent.futures
+import contextlib
 import faulthandler
 import json
 import os
+import random
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -118,6 +121,33 @@ def tries(most, told):
     """For a loop that ends by break or return: it fails after so many rounds, with told()."""
     yield from range(most)
     raise AssertionError(f"not in {most} tries: {told()}")
+
+
+def free_port():
+    """One that no connection gets by itself: those are given others, from 32768 on."""
+    for _ in tries(1000, lambda: "all ports are taken"):
+        port = random.randrange(10000, 32768)
+        with contextlib.suppress(OSError), socket.socket() as s:
+            s.bind(("127.0.0.1", port))
+            return port
+
+
+def trains_that_take_turns(world, count, steps, backend="swap"):
+    """So many programs of LARGE, which are all there before any goes on: a start takes any time on
+    a busy machine, and what a program does on the GPU takes no longer there than elsewhere."""
+    programs = []
+    for _ in tries(20, lambda: "all are there"):
+        if len(programs) == count:
+            break
+        program = world.start(TRAIN, *LARGE[:-1], str(steps), wrap=backend)
+        until(lambda: any(e["pid"] == program.pid for e in world.events("opened")), "it has begun")
+        if world.call(TANDEM, "pause", str(program.pid)).returncode == 0:
+            programs.append(program)
+        else:
+            finish(program)  # it was faster than this test
+    for program in programs:
+        assert world.call(TANDEM, "resume", str(program.pid)).returncode == 0
+    return programs
 
 
 def nothing_is_left(world):
