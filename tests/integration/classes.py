@@ -50,7 +50,7 @@ def where_memory_does_not_hold_both_besteffort_runs_in_the_pauses_and_gives_way(
         assert world.call(TANDEM, "set", "quantum=60s", "quantum.min=60s").returncode == 0
         besteffort = begin(world, "besteffort",
                            arguments=["--size", "46m", "--gpu", "80ms", "--cpu", "0", "--steps",
-                                      "50"])
+                                      "100000"])
         until(lambda: world.events("opened"), "the besteffort one runs")
         guaranteed = begin(world, "guaranteed", "--slack", "50%",
                            arguments=["--size", "46m", "--gpu", "20ms", "--cpu", "1s", "--steps",
@@ -68,7 +68,8 @@ def where_memory_does_not_hold_both_besteffort_runs_in_the_pauses_and_gives_way(
         assert turns.count(pids[0]) >= 2, f"it had no turn in the pauses: {pids} {turns}"
         assert (turns.count(pids[1])
                 >= 2), f"the guaranteed one did not get the GPU back from it: {pids} {turns}"
-        finish(guaranteed), finish(besteffort)
+        finish(guaranteed)
+        besteffort.kill(), besteffort.communicate()
         nothing_is_left(world)
 
 

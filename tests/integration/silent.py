@@ -255,7 +255,7 @@ def a_daemon_that_is_stopped_in_the_midst_of_a_drain_spoils_no_result():
     with World() as world:
         pid = begin(world)
         follower = world.start(TANDEM, "events", "-f")
-        programs = [world.start(TRAIN, *LARGE[:-1], "4", wrap="swap") for _ in range(2)]
+        programs = [world.start(TRAIN, *LARGE[:-1], "40", wrap="swap") for _ in range(2)]
         for line in follower.stdout:
             if " draining " in line:
                 break
