@@ -1,6 +1,7 @@
 """Clients of MPS end in many ways, with work in flight; a neighbour notices nothing, and each ends
 as it would have without tandem. TAP on stdout; arguments: the build, cases.
 """
+import contextlib
 import os
 import signal
 import subprocess
@@ -102,7 +103,7 @@ def an_eviction_hangs_nobody():
 def child_of(pid):
     with open(f"/proc/{pid}/task/{pid}/children") as f:
         for child in f.read().split():
-            with open(f"/proc/{child}/comm") as name:
+            with contextlib.suppress(OSError), open(f"/proc/{child}/comm") as name:
                 if name.read().strip() == "mps_exit_test":
                     return int(child)
     return 0

@@ -11,7 +11,8 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from etcd_world import Etcd, find_etcd  # noqa: E402
-from world import BUILD, SOFTGPU, TANDEM, TRAIN, Skip, World, run_cases, until  # noqa: E402
+from world import (  # noqa: E402
+    BUILD, DEADLINE_S, SOFTGPU, TANDEM, TRAIN, Skip, World, run_cases, until)
 
 AGENT = f"{BUILD}/src/cluster/agent/tandem-agent"
 LONG = ["--size", "8m", "--gpu", "10ms", "--cpu", "5ms", "--steps", "100000"]
@@ -94,7 +95,7 @@ def a_node_whose_agent_is_killed_is_gone_with_its_lease_and_comes_back():
         world.start_agent()
         world.has(lambda r: r["answers"], "a record again")
         world.agents[-1].send_signal(signal.SIGTERM)
-        assert world.agents[-1].wait(10) == 0
+        assert world.agents[-1].wait(DEADLINE_S) == 0
         assert world.record() is None, "an agent that ends takes its record with it"
 
 
@@ -147,6 +148,8 @@ def kills_of_agent_and_etcd_at_random_lose_nothing():
         def files():
             found = {}
             for name in os.listdir(f"{world.directory}/assign"):
+                if name.startswith("."):  # it is being written
+                    continue
                 try:
                     with open(f"{world.directory}/assign/{name}") as f:
                         found[name] = json.load(f)["epoch"]
