@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import time
 
-from mps_world import MpsWorld
+from mps_world import MpsWorld, end
 from world import BUILD, SOFTGPU, TANDEM, Skip, run_cases, until
 
 BESIDE, PROFILE = f"{BUILD}/examples/beside", f"{BUILD}/src/profiler/tandem-profile"
@@ -67,8 +67,7 @@ class ExchangeWorld(MpsWorld):
             until(lambda: self.gpu_of(name) is not None, f"{name} uses a GPU")
             yield process
         finally:
-            process.terminate()
-            process.wait()
+            end(process)
 
     def gpu_of(self, name):
         return self.row(name).get("gpu")

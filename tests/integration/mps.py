@@ -25,7 +25,7 @@ def programs_of_tandem_run_side_by_side():
         took = min(ask(short, f"run {HALF} 100")[1] for _ in range(3))
         assert 99900 <= took <= 160000, took
         result, took = answer(long)
-        assert result == 0 and 999000 <= took < 1200000, took
+        assert result == 0 and 999000 <= took < 1290000, took  # by turns 1.3 s
         # NVML has the server for both: what a process takes beside its memory is not known.
         assert all(job["overhead_bytes"] == 0 for job in world.jobs()), world.jobs()
 

@@ -5,13 +5,12 @@ TAP on stdout; arguments: the build, cases. The profile is made here, not measur
 import contextlib
 import json
 import os
-import socket
 import struct
 import subprocess
 import time
 
 from mps_world import MpsWorld, end
-from world import BUILD, SOFTGPU, TANDEM, TRAIN, Skip, run_cases, until
+from world import BUILD, SOFTGPU, TANDEM, TRAIN, Skip, free_port, run_cases, until
 
 SERVE, LOAD = f"{BUILD}/examples/serve", f"{BUILD}/examples/load"
 LAYERS = "53,0,49,0,0,0,1,53,1,2,0"
@@ -77,9 +76,7 @@ class MudiWorld(MpsWorld):
     def plain_service(self, rate):
         if not os.path.exists(SERVE):
             raise Skip("the example is built where libmicrohttpd is")
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            port = s.getsockname()[1]
+        port = free_port()
         metrics = f"http://127.0.0.1:{port}/metrics,latency=serve_request_duration_seconds"
         with self.program(["--class", "online", "--name", "api", "--metrics", metrics,
                            "--objective", "500ms"], SERVE, "--plain",
@@ -191,8 +188,9 @@ def a_service_that_grows_takes_memory_from_training():
                 until(lambda: world.row("work").get("resident_bytes", 0) >= 420 << 20
                       and world.row("work")["state"] == "running", "training has its memory")
                 before = world.row("service")["resident_bytes"]
-                done = json.loads(world.call(LOAD, "--url", url, "--rate", "60", "--for",
-                                             "6s").stdout)
+                # On a busy machine training takes some seconds to give way.
+                done = json.loads(world.call(LOAD, "--url", url, "--rate", "60", "--for", "6s",
+                                             "--timeout", "60s").stdout)
                 service, work = world.row("service"), world.row("work")
                 assert service["resident_bytes"] >= before + (100 << 20), (before, service)
                 assert service["host_bytes"] == 0, service

@@ -41,7 +41,8 @@ class MuxflowWorld(MpsWorld):
             yield service, service.stdout.readline().strip()
 
     def load(self, url, seconds=1):
-        done = self.call(LOAD, "--url", url, "--rate", "20", "--for", f"{seconds}s")
+        done = self.call(LOAD, "--url", url, "--rate", "20", "--for", f"{seconds}s",
+                         "--timeout", "60s")
         return json.loads(done.stdout)
 
     def gpu(self):
@@ -111,9 +112,13 @@ def the_share_of_running_work_follows_what_the_services_leave():
                 assert "WANTED" in world.tandem("ps").stdout
                 done = world.load(url, 4)
                 assert done["failed"] == 0, done
-                before = len(world.events("action"))
-                time.sleep(1)
-                assert len(world.events("action")) == before, "it does not go to and fro"
+
+                def is_settled():
+                    before = len(world.events("action"))
+                    time.sleep(1)
+                    return len(world.events("action")) == before
+
+                until(is_settled, "it does not go to and fro")
             until(lambda: share() == 100, "the whole GPU is left")
             assert work.poll() is None
 

