@@ -9,6 +9,9 @@ from world import *
 
 PROGRAM = f"{BUILD}/tests/integration/cache_test"
 MIB = 1 << 20
+# The segments for 44 MiB take 62. Where the machine is busy the daemon may find more for a
+# program's context than there is: what it has allocated, but not yet told.
+ROOM = ["--memory", "96m"]
 
 
 def start(world, *options, tandem=True):
@@ -46,7 +49,7 @@ def it_works_without_tandem():
 
 
 def what_is_only_kept_is_dropped_at_a_steps_end_and_nothing_moves():
-    with World("--memory", "64m") as world:
+    with World(*ROOM) as world:
         process = start(world, "--mem-soft", "100%")
         assert steps(process, 3, 44)["cached"] >= 44 * MIB
         steps(process, 3, 4)
@@ -85,7 +88,7 @@ def what_is_needed_beyond_the_limit_lies_on_the_host():
 
 
 def one_that_does_not_drop_it_in_time_is_moved():
-    with World("--memory", "64m") as world:
+    with World(*ROOM) as world:
         process = start(world, "--mem-soft", "100%")
         assert steps(process, 3, 44)["cached"] >= 44 * MIB
         until(lambda: world.jobs()[0]["cached_bytes"] >= 44 * MIB,

@@ -18,7 +18,7 @@ HELLO, ATTACH, ATTACHED, DETACH, WANT, GRANT, USED = 1, 3, 4, 5, 6, 8, 9
 LIST_JOBS, SET, EVENTS, EXPLAIN, PING, END, ERROR = 32, 36, 39, 41, 55, 62, 63
 WELCOME, SERVICE, WATCH, ACT, SUPERVISE, ORDERED = 2, 28, 45, 46, 64, 66
 STEPS = ["--size", "8m", "--gpu", "10ms", "--cpu", "5ms", "--steps", "3"]
-SLOWER_S, END_S, RSS_KIB = 2, 1, 64 * 1024
+SLOWER_S, ONCE_S, END_S, RSS_KIB = 2, 15, 10, 64 * 1024
 
 
 def text(word):
@@ -135,12 +135,14 @@ class SharedWorld(World):
         return time.monotonic() - began
 
     def stays_usable(self):
-        """The bounds of every case: a program's delay, and the daemon's memory."""
-        took_s, rss = self.steps_s(), self.rss_kib()
+        """The bounds of every case: a program's delay, which the machine's other load may cause
+        once, and the daemon's memory."""
+        for _ in tries(5, lambda: f"{took_s} s for three steps instead of {self.usual_s} s"):
+            took_s, rss = self.steps_s(), self.rss_kib()
+            assert took_s <= self.usual_s + ONCE_S, (took_s, self.usual_s)
+            if took_s <= self.usual_s + SLOWER_S:
+                break
         say(f"# three steps: {took_s:.2f} s, alone {self.usual_s:.2f} s; RSS {rss / 1024:.1f} MiB")
-        assert (took_s
-                <= self.usual_s
-                + SLOWER_S), f"three steps took {took_s} s instead of {self.usual_s} s"
         assert rss < RSS_KIB, f"the daemon has {rss} KiB"
         assert self.call(TANDEM, "ps").returncode == 0
 

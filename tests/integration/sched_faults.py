@@ -171,7 +171,7 @@ def another_scheduler_takes_over_and_starts_nothing_twice():
     died = time.monotonic()
     late = batch("--tandem=0.5")
     until(lambda: started(late), "the other one places it")
-    assert time.monotonic() - died < 15 and leads(second), world.log(second)
+    assert time.monotonic() - died < 60 and leads(second), world.log(second)
     assert [started(job) for job in jobs] == [1, 1, 1], world.log(second)
     both[second].terminate()
     both[second].wait(timeout=DEADLINE_S)

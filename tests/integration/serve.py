@@ -54,7 +54,7 @@ def figures_reach_the_daemon_without_a_message_per_request():
         assert figures["failed"] == 0 and figures["ok"] == figures["sent"] > 50, figures
         metrics = ask(url.replace("/infer", "/metrics"))
         assert f"serve_requests_total {figures['sent']}\n" in metrics, (figures, metrics)
-        with subprocess.Popen([LOAD, "--url", url, "--rate", "50", "--for", "5s"],
+        with subprocess.Popen([LOAD, "--url", url, "--rate", "50", "--for", "1h"],
                               env=world.environment, stdout=subprocess.DEVNULL) as second:
             until(lambda: row(world).get("requests_per_1000_seconds", 0) > 20000
                   and row(world)["p99_ns"], "the rate and the P99 are seen")

@@ -32,10 +32,10 @@ static int put(struct td_state *state, const char *name)
 		state, &(struct td_state_write){.key = name, .value = "x", .length = 1}, NULL);
 }
 
-/* The result of the watch, once there is one; it waits for 3 s. */
+/* The result of the watch, once there is one; it waits for a minute. */
 static int await(struct td_state_watch *watch)
 {
-	uint64_t now_ns = td_time_now_ns(), end_ns = now_ns + 3 * TD_NS_PER_S, next_ns;
+	uint64_t now_ns = td_time_now_ns(), end_ns = now_ns + 60 * TD_NS_PER_S, next_ns;
 	struct pollfd fd = {.fd = td_state_fd(watch->state), .events = POLLIN};
 	struct td_state_event event;
 	int r;

@@ -24,9 +24,9 @@ for sanitizer, more in (("TSAN_OPTIONS",
 with tempfile.TemporaryDirectory(prefix="softgpu-") as directory:
     environment = dict(os.environ, SOFTGPU_DIR=f"{directory}/gpu",
                        SOFTGPU_LIB=f"{build}/softgpu/driver", SOFTGPU=softgpu)
-    subprocess.run([softgpu, "start", *options], env=environment, check=True, timeout=30)
+    subprocess.run([softgpu, "start", *options], env=environment, check=True, timeout=180)
     try:
         status = subprocess.run([softgpu, "run", "--", program, *cases], env=environment).returncode
     finally:
-        subprocess.run([softgpu, "stop"], env=environment, timeout=30)
+        subprocess.run([softgpu, "stop"], env=environment, timeout=180)
 sys.exit(status)

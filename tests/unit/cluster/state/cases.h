@@ -18,8 +18,10 @@ static struct td_state *open_state(void);
 static void let_pass(struct td_state *state, unsigned seconds);
 /* Forgets the changes before this revision. */
 static void compact(uint64_t revision);
-/* The next event, for which it waits if it has to; or NOTHING, if there is none within a second. */
+/* The next event, for which it waits if it has to. */
 static int await(struct td_state_watch *watch, struct td_state_event *ret);
+/* NOTHING, if there is no event within a second. */
+static int await_nothing(struct td_state_watch *watch, struct td_state_event *ret);
 
 static struct td_state_write text_write(const char *key, const char *text, uint64_t lease)
 {
@@ -243,7 +245,7 @@ TEST(a_watch_tells_each_change_of_its_prefix_in_order)
 
 	CHECK_EQ(td_state_watch(state, "/watch/", from, &watch), 0);
 	expect_event(watch, "/watch/a", "1");
-	CHECK_EQ(await(watch, &event), TD_STATE_NOTHING);
+	CHECK_EQ(await_nothing(watch, &event), TD_STATE_NOTHING);
 	put(other, "/watch/a", "2");
 	put(other, "/watcher", "beside");
 	put(other, "/watch/b", "3");
@@ -252,7 +254,7 @@ TEST(a_watch_tells_each_change_of_its_prefix_in_order)
 	expect_event(watch, "/watch/b", "3");
 	expect_event(watch, "/watch/b", "4");
 	expect_event(watch, "/watch/b", NULL);
-	CHECK_EQ(await(watch, &event), TD_STATE_NOTHING);
+	CHECK_EQ(await_nothing(watch, &event), TD_STATE_NOTHING);
 	td_state_watch_close(watch);
 	td_state_free(state);
 	td_state_free(other);
