@@ -42,6 +42,10 @@ static int await(struct td_state_watch *watch)
 
 	while ((r = td_state_next(watch, &event)) == TD_STATE_NOTHING && now_ns < end_ns) {
 		next_ns = td_state_turn(watch->state, now_ns);
+		/* The turn may have read it, so that nothing more will come. */
+		r = td_state_next(watch, &event);
+		if (r != TD_STATE_NOTHING)
+			break;
 		next_ns = next_ns < end_ns ? next_ns : end_ns;
 		if (next_ns > now_ns)
 			(void)poll(&fd, 1, (int)((next_ns - now_ns) / TD_NS_PER_MS) + 1);
