@@ -71,7 +71,8 @@ enum sg_msg_type {
 	SG_STOP,           /* (r) the server exits after answering */
 	SG_RESET_COUNTERS, /* (r) starts a new measured run: busy time, bytes, faults, lag from zero
 			    */
-	SG_FAULT,          /* (r) gpu, engine = enum sg_fault and what it takes: injects it */
+	SG_FAULT,          /* (r) injects a fault: gpu, engine = enum sg_fault, and the fields that
+			      this fault has */
 	SG_CHECKPOINT,     /* (r) engine = enum sg_checkpoint, value = pid */
 	SG_LOCKED,         /* this process holds up its calls, and its work has ended */
 	SG_XID,            /* a context ended by this Xid; sent to all clients as a NOTICE */

@@ -340,7 +340,10 @@ static bool is_over(const struct td_op *op)
 	       op->stall_at_ns > op->progress_ns;
 }
 
-/* Starts the first operation of a context. Returns it if it is done already. */
+/*
+ * Starts the first operation of a context, unless it runs already. Returns the operation if it has
+ * ended, and NULL if it goes on.
+ */
 static struct td_op *settle_op(
 	struct td_timeline *tl, const struct td_timeline_context *ctx, enum td_engine e)
 {

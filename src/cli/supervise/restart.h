@@ -13,7 +13,7 @@ enum td_restart_when {
 	TD_RESTART_N,
 };
 
-/* The largest N. The times of this many restarts are remembered. */
+/* The largest N. The times of the last N restarts are remembered, in a table of this size. */
 #define TD_RESTARTS_MAX 1000
 
 struct td_restart {

@@ -16,7 +16,10 @@ struct td_name_table {
 	char (*name)[TD_NAME_MAX]; /* "": the number is free */
 };
 
-/* Returns 0 or -ENOMEM. downwards: the first name has the largest number. */
+/*
+ * Makes room for `max` names. Names are numbered from 0 upwards, or from max - 1 downwards. Returns
+ * 0 or -ENOMEM.
+ */
 int td_name_table_init(struct td_name_table *names, uint32_t max, int downwards);
 void td_name_table_deinit(struct td_name_table *names);
 /* Returns the number of a name, or TD_NO_NAME. */

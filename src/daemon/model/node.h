@@ -381,7 +381,7 @@ struct td_parking {
 	bool holds;        /* it was told to make no calls of its own (MOVE HOLD) */
 	bool goes;         /* a helper is at work: its memory is on the host, or goes there */
 	bool is_saved;     /* its memory is on the host, and it occupies none of its GPUs */
-	bool may_be_there; /* on `gpu`: a helper that was to restore it there was ended */
+	bool may_be_there; /* a helper was ended that may have restored it on `gpu` before */
 	uint8_t gpu[16];
 };
 

@@ -34,7 +34,7 @@
 /* The last preparation. Used by the agent and by the thread that prepares. */
 static struct {
 	int home;
-	CUcontext context;  /* NULL: the program has that share already */
+	CUcontext context;  /* NULL: none is needed, as the program has share_ppm already */
 	uint32_t share_ppm; /* 0: it goes to another GPU */
 	CUdevice device;
 	unsigned slot, from;

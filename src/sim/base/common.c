@@ -158,7 +158,10 @@ FILE *td_sim_create(const char *dir, const char *name, struct td_err *err)
 int td_sim_close(FILE *file, const char *dir, const char *name, struct td_err *err)
 {
 	char part[PATH_MAX], path[PATH_MAX];
-	/* The reason of an earlier error is not known here. It shows only if the error repeats. */
+	/*
+	 * If an earlier write failed, its errno is lost. So EIO is reported, unless the error
+	 * repeats below.
+	 */
 	int number = ferror(file) ? EIO : 0;
 
 	if (fflush(file))

@@ -485,7 +485,7 @@ void td_antman_put(struct td_experiment_run *run, const struct td_antman_outcome
 		"what two jobs on a GPU do together, of one alone: the mean", "%.2f", pair_sum);
 	td_row_put(run, TD_SHOWN,
 		"speed of a guest beside a guaranteed job that is 4 % slower at most", "", "",
-		"mean of the mix; the rest of the guest's speed is what it waits for", "%.2f",
+		"of its speed alone: the mean of the mix; the rest of the time it waits", "%.2f",
 		guest_speed);
 	put_bounds(run->report, &tally);
 	put_why(run->report, &tally, pair_sum, guest_speed);

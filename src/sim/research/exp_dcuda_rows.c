@@ -84,7 +84,8 @@ static void put_reason(char *note, size_t size, const struct td_dcuda_world *w,
 		get(&w->part[TD_DCUDA_COMPACTION][MEDIUM]));
 	if (premise)
 		snprintf(note + at, size - at,
-			"; if those whose demands fit did not slow each other down %+.1f %%",
+			"; %+.1f %% if jobs that fit on a GPU together did not slow each other "
+			"down",
 			get(&premise->dcuda[MEDIUM]));
 }
 
@@ -396,7 +397,8 @@ static void put_energy(struct td_experiment_run *run, const struct td_dcuda_worl
 
 		print_energy(&other, premise->dcuda, energy, sizeof(energy));
 		snprintf(note + at, sizeof(note) - at,
-			"; if those whose demands fit did not slow each other down %s", energy);
+			"; %s if jobs that fit on a GPU together did not slow each other down",
+			energy);
 	}
 	td_seeds_put(&seeds, note, sizeof(note));
 	snprintf(metric, sizeof(metric), "energy, light / medium / heavy (Table III), %s", w->name);

@@ -207,8 +207,9 @@ static void write_inputs(
 }
 
 /*
- * Tells whether an observation is for testing: it is in the chosen half of the pairs, or has a job
- * of the family.
+ * Returns whether an observation is kept from the training and used for testing. With a family of
+ * jobs these are all pairs that have one of its jobs; with UINT32_MAX, about half of all pairs,
+ * chosen by the seed.
  */
 static bool is_tested(const struct td_pairs *pairs, const struct td_observation *o, uint32_t family,
 	uint64_t seed)

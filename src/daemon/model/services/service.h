@@ -77,8 +77,8 @@ int td_service_declare(struct td_service **service, const struct td_msg_service 
 	const struct td_service_page *page);
 
 /*
- * Handles FIGURES for a process. What the program tells by tandem.h goes before. Makes *service if
- * it is NULL; it stays NULL if memory is short. Returns whether *service was made.
+ * Handles FIGURES for a process, which are ignored if the program tells its own by tandem.h. Makes
+ * *service if it is NULL; it stays NULL if memory is short. Returns whether *service was made.
  */
 bool td_service_hear(
 	struct td_service **service, const struct td_msg_figures *msg, uint64_t now_ns);

@@ -88,8 +88,9 @@ struct td_pool td_accept_all(void)
 }
 
 /*
- * Returns whether there are enough descriptors for a second one per program, which tells when the
- * process ends. If not, connections are more important.
+ * Returns whether the daemon may have two file descriptors for each program: its connection, and a
+ * pidfd, which tells when the process ends. If there are not enough of them for that, no pidfd is
+ * opened, so that as many programs as possible can connect.
  */
 bool td_accept_can_watch(void)
 {

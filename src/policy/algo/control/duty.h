@@ -209,12 +209,10 @@ struct td_duty {
 	 * this.
 	 */
 	bool strayed;
-	uint32_t foretold_rounds,
-		/*
-		 * Rounds in which a rise was predicted to fail; how many of them until the floor is
-		 * measured.
-		 */
-		foretold_hold;
+	/* Rounds in which no rise was tried, because it was predicted to fail. */
+	uint32_t foretold_rounds;
+	/* After so many of those rounds the step time at the floor is measured again. */
+	uint32_t foretold_hold;
 	/* Rounds at the floor whose mean was too long for a rise, in a row. */
 	uint32_t above_rounds;
 	/* Steps in a row that are longer than besteffort work can make them. */

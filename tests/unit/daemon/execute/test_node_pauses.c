@@ -108,8 +108,8 @@ TEST(one_with_a_cap_of_its_own_has_all_of_a_pause_up_to_that)
 	CHECK_EQ(c->pacing.pause_until_ns, 0);
 	settle(&w);
 	CHECK(strstr(explained(&w, b),
-		"A guaranteed job pauses now. This program's work that ends within the pause does "
-		"not count; its other work gets at most 0.1% of the GPU's time."));
+		"A guaranteed job leaves the GPU idle now. Work that this program finishes in that "
+		"pause is not counted; its other work gets at most 0.1% of the GPU's time."));
 }
 
 TEST(of_a_job_whose_steps_are_known_they_are_told_what_is_too_long_for_one_and_how_rare_that_is)
