@@ -73,6 +73,7 @@ struct world {
 	struct fake fakes[FAKES_MAX];
 	uint64_t now;
 	uint64_t events[TD_EVENT_N];
+	struct td_event last_event[TD_EVENT_N]; /* of each kind */
 	int foreign;        /* index of the GPU that another daemon has; -1: none */
 	unsigned claims;    /* GPUs that are ours now */
 	uint64_t gpu_bytes; /* 0: 64 MiB */
@@ -220,7 +221,10 @@ static void fake_others(void *peer, uint32_t slot, uint64_t bytes)
 
 static void fake_event(void *arg, const struct td_event *event)
 {
-	((struct world *)arg)->events[event->kind]++;
+	struct world *w = arg;
+
+	w->events[event->kind]++;
+	w->last_event[event->kind] = *event;
 }
 
 static int fake_claim(void *arg, const uint8_t *uuid, struct td_err *err)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "profile/blob.h"
+#include "learn/internal.h"
 #include "learn/store.h"
 #include "policy_random.h"
 
@@ -69,6 +70,23 @@ TEST(linear_finds_a_plane)
 	options.ridge = 1e-9;
 	CHECK_EQ(td_learn_linear(&data, &options, &model), 0);
 	CHECK(error_of(&model, plane) < 1e-6);
+	td_model_deinit(&model);
+}
+
+/* By hand: 1, 3 and 8 have the mean 4 and the deviation sqrt(26 / 3). */
+TEST(inputs_and_targets_are_standardised_by_mean_and_deviation)
+{
+	static double two_inputs[] = {1, 7, 3, 7, 8, 7}, targets[] = {10, 20, 60};
+	const struct td_dataset three = {two_inputs, targets, 3, 2};
+	struct td_model model;
+
+	CHECK_EQ(td_model_init(&model, TD_PREDICTOR_LINEAR, &three, 3, 0), 0);
+	CHECK(fabs(model.predictor.shift[0] - 4) < 1e-12);
+	CHECK(fabs(model.predictor.scale[0] - sqrt(26 / 3.)) < 1e-12);
+	CHECK(fabs(model.predictor.shift[1] - 7) < 1e-12);
+	CHECK(fabs(model.predictor.scale[1] - 1) < 1e-12); /* a constant */
+	CHECK(fabs(model.predictor.target_shift - 30) < 1e-12);
+	CHECK(fabs(model.predictor.target_scale - sqrt(1400 / 3.)) < 1e-12);
 	td_model_deinit(&model);
 }
 

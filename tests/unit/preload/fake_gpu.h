@@ -38,6 +38,7 @@ static struct {
 
 #define FAKE_CONTEXT ((void *)0xc0)
 #define FAKE_STREAM  ((void *)0x10)
+#define FAKE_FAILURE 700 /* CUDA_ERROR_ILLEGAL_ADDRESS */
 
 static int fake_ctx_get_current(void **ret)
 {
@@ -230,6 +231,8 @@ static const struct td_driver fake_driver = {
 static int fake_shrink(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot))
 {
 	atomic_fetch_add(&fake.shrinks, 1);
+	if (atomic_load(&fake.failing))
+		return -ENOTRECOVERABLE;
 	if (atomic_load(&fake.stuck))
 		atomic_store(&fake.again_ns, td_time_now_ns() + 20 * TD_NS_PER_MS);
 	else if (atomic_load(&fake.resident) > limit_bytes)
@@ -264,6 +267,7 @@ static void fake_stats(unsigned slot, struct td_memory_stats *ret)
 	ret->crossed_bytes = atomic_load(&fake.crossed);
 	ret->resident_bytes = atomic_load(&fake.resident);
 	ret->host_bytes = ret->demanded_bytes - ret->resident_bytes;
+	ret->failed = atomic_load(&fake.failing) ? FAKE_FAILURE : 0;
 	ret->again_ns = atomic_load(&fake.again_ns);
 	if (td_time_now_ns() >= ret->again_ns)
 		ret->again_ns = 0;

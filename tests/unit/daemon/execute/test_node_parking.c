@@ -167,6 +167,7 @@ TEST(what_the_driver_has_taken_off_is_charged_to_nobody)
 	CHECK(state_is("locked") && is_explained_by("locked") && !is_open(PARKED));
 	CHECK(w.node.gpus[0].account.charged >= 40 * MIB);
 	helper_ends(TD_CHECKPOINT_DONE);
+	CHECK(strstr(w.last_event[TD_EVENT_ACTION].detail, "40.0 MiB left the GPU in "));
 	CHECK(state_is("checkpointed") && is_explained_by("checkpointed") && !is_open(PARKED));
 	CHECK_EQ(w.node.gpus[0].account.charged, 0);
 	later(100 * S);
@@ -177,6 +178,7 @@ TEST(what_the_driver_has_taken_off_is_charged_to_nobody)
 	CHECK(!is_open(PARKED));
 	helper_ends(TD_CHECKPOINT_DONE);
 	CHECK(is_open(PARKED) && !PARKED->process->parking.is_saved);
+	CHECK(strstr(w.last_event[TD_EVENT_ACTION].detail, "40.0 MiB came back in "));
 }
 
 /* The word was on its way when HOLD was sent: the library does not hold yet. */

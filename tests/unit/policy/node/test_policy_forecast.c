@@ -185,3 +185,22 @@ TEST(tandem_begins_with_the_forecast_where_there_is_no_p99_yet)
 	/* Even alone it cannot bear half as much again: training that comes gets the floor. */
 	CHECK_EQ(node.verdicts[0].sm_share_ppm, 100000);
 }
+
+/* Without a P99, curves or the SMs' activity nothing tells that the service suffers. */
+TEST(tandem_holds_nothing_back_beside_a_service_of_which_nothing_is_known)
+{
+	struct td_client_view *task, *service = service_and_task(&task);
+
+	service->profile = NULL;
+	node.gpus[0].known = 0;
+	step();
+	CHECK_EQ(duty_of(task), 1000000);
+	/* With the activity alone the controller decides by that: there is room. */
+	node.gpus[0].known = TD_HAS(SM_ACTIVITY);
+	node.gpus[0].sm_activity_ppm = 100000;
+	for (int i = 0; i < 100; i++) {
+		node.now += 100 * MS;
+		step();
+	}
+	CHECK(duty_of(task) > 500000);
+}

@@ -108,6 +108,40 @@ TEST(muxflow_holds_back_offline_work_when_the_clock_falls)
 	CHECK(out.evict && out.duty_ppm == 0 && !out.accepts);
 }
 
+/* Over 10 s, by hand: after 2.5 s a sample counts a quarter. */
+TEST(muxflow_judges_the_health_of_a_gpu_by_means_over_its_time)
+{
+	struct td_sysmonitor_metrics metrics = {.initialised = true,
+		.available = true,
+		.utilisation_ppm = 200000,
+		.sm_activity_ppm = 400000,
+		.clock_mhz = 1500};
+	struct td_muxflow_params params = td_muxflow_t4;
+	struct td_muxflow_gpu gpu = {0};
+
+	params.smooth_ns = 10000 * MS;
+	(void)td_muxflow_gpu_step(&gpu, &params, &metrics, 1000 * MS);
+	CHECK_EQ(gpu.mean.clock_mhz, 1500);
+	metrics.utilisation_ppm = 600000;
+	metrics.sm_activity_ppm = 800000;
+	metrics.clock_mhz = 1100;
+	(void)td_muxflow_gpu_step(&gpu, &params, &metrics, 3500 * MS);
+	CHECK_EQ(gpu.mean.utilisation_ppm, 300000);
+	CHECK_EQ(gpu.mean.sm_activity_ppm, 500000);
+	CHECK_EQ(gpu.mean.clock_mhz, 1400);
+	/* A sample without a clock begins the clock's mean anew. */
+	metrics.clock_mhz = 0;
+	(void)td_muxflow_gpu_step(&gpu, &params, &metrics, 6000 * MS);
+	CHECK_EQ(gpu.mean.clock_mhz, 0);
+	metrics.clock_mhz = 900;
+	(void)td_muxflow_gpu_step(&gpu, &params, &metrics, 8500 * MS);
+	CHECK_EQ(gpu.mean.clock_mhz, 900);
+	/* After more than that time only the new sample counts. */
+	metrics.utilisation_ppm = 100000;
+	(void)td_muxflow_gpu_step(&gpu, &params, &metrics, 20000 * MS);
+	CHECK_EQ(gpu.mean.utilisation_ppm, 100000);
+}
+
 /*
  * Algorithm 1 by trying all plans: the predictor prefers offline work of low activity beside busy
  * services.

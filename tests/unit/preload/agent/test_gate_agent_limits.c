@@ -173,3 +173,31 @@ CASE(the_excess_is_what_lies_on_the_device_beyond_its_limit)
 	until_reported();
 	EXPECT(td_client_excess(0) == atomic_load(&fake.resident) - 20 * MIB);
 }
+
+/*
+ * The daemon must hear it, or others would wait for memory that cannot leave the device. The limit
+ * is acknowledged all the same.
+ */
+CASE(a_context_that_fails_as_its_memory_is_to_leave_the_device_is_reported)
+{
+	struct td_msg msg;
+
+	start_open(1);
+	atomic_store(&fake.demanded, 20 * MIB);
+	atomic_store(&fake.resident, 20 * MIB);
+	atomic_store(&fake.failing, true);
+	daemon_close(0);
+	msg = next(TD_MSG_TYPE_failed);
+	EXPECT(msg.failed.slot == 0);
+	EXPECT(msg.failed.result == FAKE_FAILURE);
+	EXPECT(atomic_load(&fake.resident) == 20 * MIB);
+}
+
+CASE(a_context_that_fails_as_its_memory_is_to_come_back_is_reported)
+{
+	start_open(1);
+	daemon_close_and_shrink(20 * MIB);
+	atomic_store(&fake.failing, true);
+	plan(TD_GATE_FILL, false, 50 * MIB);
+	EXPECT(next(TD_MSG_TYPE_failed).failed.result == FAKE_FAILURE);
+}

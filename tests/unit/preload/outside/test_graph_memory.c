@@ -440,6 +440,22 @@ TEST(a_launch_that_waited_at_the_gate_has_lost_nothing_of_others)
 	CHECK_EQ(demanded(), 12 * MIB);
 }
 
+TEST(what_a_launch_takes_beyond_what_was_granted_is_asked_for_and_counts)
+{
+	struct td_memory_stats stats;
+	CUdeviceptr at;
+
+	begin("8m");
+	keeps = true;
+	too_much = 3 * MIB;
+	CHECK_EQ(td_hook_cuGraphLaunch(graph_with(0, 4 * MIB), STREAM), CUDA_SUCCESS);
+	td_agent_stats(0, &stats);
+	CHECK_EQ(stats.demanded_bytes, 7 * MIB);
+	CHECK_EQ(stats.paged_bytes, 0);
+	CHECK_EQ(td_hook_cuMemAlloc_v2(&at, 2 * MIB), CUDA_ERROR_OUT_OF_MEMORY);
+	CHECK_EQ(td_hook_cuMemAlloc_v2(&at, MIB), CUDA_SUCCESS);
+}
+
 TEST(what_a_launch_takes_beyond_what_was_granted_is_told_apart)
 {
 	struct td_memory_stats stats;

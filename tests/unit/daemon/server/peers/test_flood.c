@@ -340,3 +340,25 @@ TEST(what_a_plan_says_is_on_the_programs_page)
 	CHECK_EQ(atomic_load(&peer->gate->batch), 12);
 	end();
 }
+
+/* Otherwise a node on which nothing runs would ask the driver for figures all the time. */
+TEST(the_gpus_figures_are_read_only_while_a_program_uses_one)
+{
+	uint64_t until_ns = td_time_now_ns() + 60 * TD_NS_PER_S;
+
+	begin();
+	turn();
+	CHECK(server.watch.sampler != NULL);
+	CHECK(!server.watch.wanted);
+	program_comes(0);
+	turn();
+	CHECK(server.watch.wanted);
+	CHECK_EQ(shutdown(ends[0], SHUT_RDWR), 0);
+	while (server.node.client_count) {
+		CHECK(td_time_now_ns() < until_ns);
+		turn();
+	}
+	turn();
+	CHECK(!server.watch.wanted);
+	end();
+}
