@@ -17,21 +17,23 @@ double td_selector_score(const struct td_curve *curves, uint32_t count)
 uint32_t td_selector_choose(const struct td_selector_device *devices, uint32_t count,
 	const double *scores, uint64_t needed_bytes, uint32_t tasks_max)
 {
-	uint32_t best = UINT32_MAX;
+	uint32_t best = UINT32_MAX, fewest = 0;
+	double least = INFINITY;
 
 	for (uint32_t d = 0; d < count; d++) {
 		const struct td_selector_device *device = &devices[d];
 		double score = scores[device->service];
+		bool is_tie = !(score > least) & (device->tasks < fewest);
 
-		if (best != UINT32_MAX && score > scores[devices[best].service])
-			continue; /* most are, where there are many */
+		/* One jump, which is nearly always taken where there are many devices. */
+		if (!((score < least) | is_tie))
+			continue;
 		if (!device->accepts || device->tasks >= tasks_max ||
 			device->free_bytes < needed_bytes || !isfinite(score))
 			continue;
-		if (best == UINT32_MAX || score < scores[devices[best].service] ||
-			(!(score > scores[devices[best].service]) &&
-				device->tasks < devices[best].tasks))
-			best = d;
+		best = d;
+		least = score;
+		fewest = device->tasks;
 	}
 	return best;
 }

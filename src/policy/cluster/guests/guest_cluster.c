@@ -78,6 +78,7 @@ static size_t carve_all(struct td_guest_cluster *c, char *memory, uint32_t nodes
 	case TD_GUEST_MUXFLOW: carve_matching(c, memory, &used, gpus); break;
 	case TD_GUEST_MUDI:
 		c->devices = carve(memory, &used, gpus, sizeof(*c->devices));
+		c->open_of = carve(memory, &used, TD_GUEST_PAIRS(c->kinds), sizeof(*c->open_of));
 		c->listed_devices = carve(memory, &used, gpus, sizeof(*c->listed_devices));
 		c->scores = carve(memory, &used, (size_t)c->kinds * TD_GUEST_PAIRS(c->kinds),
 			sizeof(*c->scores));

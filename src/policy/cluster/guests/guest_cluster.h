@@ -28,7 +28,8 @@
  * Memory has to be free; a job's pool and its memory may forbid it the GPU that the matching chose
  * for its kind. Such jobs are looked at one by one after the matching.
  *
- * Cost: a guest's place by dcuda or mudi takes a look at a few numbers of each GPU.
+ * Cost: a guest's place by dcuda or mudi takes a look at a few numbers of each GPU; by mudi also a
+ * prediction for each pair that is open and that its kind has not met.
  *
  * Invariants
  * - a GPU has one holder at most; a tenant's guaranteed jobs hold no more GPUs than its quota;
@@ -134,6 +135,7 @@ struct td_guest_cluster {
 	uint32_t open_count;
 	double *core, *memory;              /* dcuda: demand, INFINITY if it is not open; part */
 	struct td_selector_device *devices; /* mudi */
+	uint32_t *open_of;                  /* mudi: of each pair: its open GPUs */
 	double *scores;               /* mudi: kinds of guests x TD_GUEST_PAIRS; NAN: not known */
 	struct td_guest_known *known; /* kinds of GPUs x kinds */
 	/* Jobs that have been started and were not returned yet. */

@@ -52,6 +52,21 @@ static double core_of(const struct td_guest_cluster *c, uint32_t gpu)
 	return core;
 }
 
+static void touch_device(struct td_guest_cluster *c, uint32_t gpu)
+{
+	struct td_selector_device *device = &c->devices[gpu];
+	uint64_t bytes = c->bytes[gpu];
+
+	c->open_of[device->service] -= device->accepts;
+	*device = (struct td_selector_device){.service = td_guest_pair(c, gpu),
+		.tasks = c->gpus.guest_count[gpu],
+		.accepts = c->is_open[gpu],
+		.free_bytes = !c->gpu_bytes          ? UINT64_MAX
+			      : bytes < c->gpu_bytes ? c->gpu_bytes - bytes
+						     : 0};
+	c->open_of[device->service] += device->accepts;
+}
+
 void td_guest_touch(struct td_guest_cluster *c, uint32_t gpu)
 {
 	uint64_t bytes = bytes_on(c, gpu);
@@ -65,12 +80,7 @@ void td_guest_touch(struct td_guest_cluster *c, uint32_t gpu)
 		c->memory[gpu] = part_of(c, bytes);
 	}
 	if (c->devices)
-		c->devices[gpu] = (struct td_selector_device){.service = td_guest_pair(c, gpu),
-			.tasks = c->gpus.guest_count[gpu],
-			.accepts = c->is_open[gpu],
-			.free_bytes = !c->gpu_bytes          ? UINT64_MAX
-				      : bytes < c->gpu_bytes ? c->gpu_bytes - bytes
-							     : 0};
+		touch_device(c, gpu);
 }
 
 bool td_guest_may_use(
@@ -248,21 +258,25 @@ static void start_dcuda(struct td_guest_cluster *c)
 
 /* --- Mudi --- */
 
-/* Computes the scores of a kind of guests beside services on a kind of GPU, if known. */
+/*
+ * Computes the scores of a kind of guests beside services on a kind of GPU, if known. Services
+ * without an open GPU are left out: a model may take microseconds for each.
+ */
 static void score(struct td_guest_cluster *c, uint32_t gpu_kind, uint32_t kind, double *scores)
 {
 	const struct td_guest_known *guest = known_of(c, gpu_kind, kind);
+	const uint32_t *open = c->open_of + (size_t)gpu_kind * (c->kinds + 1);
 
 	scores[c->kinds] = 0; /* nobody holds the GPU */
 	for (uint32_t k = 0; guest->has_layers && k < c->kinds; k++) {
 		const struct td_guest_known *holder = known_of(c, gpu_kind, k);
 
-		if (isnan(scores[k]) && holder->has_curves)
+		if (open[k] && isnan(scores[k]) && holder->has_curves)
 			scores[k] = td_mudi_score(&holder->curves, guest->layers);
 	}
 }
 
-/* Returns the scores of a kind of guests for each pair; NAN: not known. */
+/* Returns the scores of a kind of guests for each open pair; NAN: not known. */
 static const double *scores_of(struct td_guest_cluster *c, uint32_t kind)
 {
 	double *scores = c->scores + (size_t)kind * TD_GUEST_PAIRS(c->kinds);

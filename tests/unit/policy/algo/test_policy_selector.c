@@ -68,6 +68,10 @@ TEST(no_device_is_better_than_the_chosen_one)
 				continue;
 			CHECK(chosen != UINT32_MAX && devices[chosen].accepts);
 			CHECK(scores[devices[chosen].service] <= scores[devices[d].service]);
+			if (scores[devices[chosen].service] < scores[devices[d].service])
+				continue;
+			CHECK(devices[chosen].tasks <= devices[d].tasks);
+			CHECK(devices[chosen].tasks < devices[d].tasks || chosen <= (uint32_t)d);
 		}
 	}
 }
