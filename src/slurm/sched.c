@@ -128,6 +128,8 @@ static void look(void *arg, struct td_brain *brain, uint64_t now_ns)
 	td_shared_profiles_look(&profiles, brain, now_ns);
 }
 
+static const bool may_have_profiles = true;
+
 static const char *why_no_profiles(const struct options *o)
 {
 	return o->etcd.options.endpoints ? "" : "they come by --etcd from tandem-agent --profiles";
@@ -158,6 +160,8 @@ static void end_records(void)
 	td_shared_profiles_deinit(&profiles);
 }
 #else
+static const bool may_have_profiles = false;
+
 static const char *why_no_profiles(const struct options *o)
 {
 	(void)o;
@@ -323,7 +327,7 @@ int main(int argc, char **argv)
 		return answered;
 	if (shows)
 		argv[1] = argv[0];
-	td_sched_settings_init(&options.sched);
+	td_sched_settings_init(&options.sched, may_have_profiles);
 	if (td_command_parse(&command, argc - shows, argv + shows, &options, &err))
 		return td_command_fail(&command, err.msg, EXIT_USAGE);
 	if (shows ? show_status(&options, &err) : run(&options, &err))

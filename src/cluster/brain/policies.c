@@ -368,13 +368,20 @@ const struct td_brain_policy td_brain_antman = {
 
 /* --- the table --- */
 
-const struct td_brain_policy *td_brain_policy_find(const char *name)
+const struct td_brain_policy *td_brain_policy_at(uint32_t number)
 {
 	static const struct td_brain_policy *const all[] = {&td_brain_tandem, &td_brain_antman,
 		&td_brain_dcuda, &td_brain_muxflow, &td_brain_mudi};
 
-	for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++)
-		if (!strcmp(all[k]->name, name))
-			return all[k];
-	return NULL;
+	return number < sizeof(all) / sizeof(all[0]) ? all[number] : NULL;
+}
+
+const struct td_brain_policy *td_brain_policy_find(const char *name)
+{
+	const struct td_brain_policy *policy;
+	uint32_t k = 0;
+
+	while ((policy = td_brain_policy_at(k)) && strcmp(policy->name, name) != 0)
+		k++;
+	return policy;
 }

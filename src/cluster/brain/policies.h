@@ -93,3 +93,5 @@ int td_brain_shape_nodes(const struct td_brain_shape *shape, uint32_t *ret_node_
 
 /* Returns the policy of this name, or NULL. */
 const struct td_brain_policy *td_brain_policy_find(const char *name);
+/* Returns the policy of this number; NULL behind the last one. */
+const struct td_brain_policy *td_brain_policy_at(uint32_t number);

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/parse.h"
+#include "base/text.h"
 #include "base/time.h"
 
 static void log_line(const char *line)
@@ -16,7 +17,7 @@ static void log_line(const char *line)
 	td_log(TD_LOG_INFO, "%s", line);
 }
 
-void td_sched_settings_init(struct td_sched_settings *settings)
+void td_sched_settings_init(struct td_sched_settings *settings, bool has_profiles)
 {
 	char host[64] = "";
 
@@ -28,6 +29,25 @@ void td_sched_settings_init(struct td_sched_settings *settings)
 	(void)gethostname(host, sizeof(host) - 1);
 	snprintf(settings->name, sizeof(settings->name), "%s.%d", host, (int)getpid());
 	settings->scheduler.name = settings->name;
+	settings->has_profiles = has_profiles;
+}
+
+/* Takes a policy that td_sched_settings_check() refuses, too: its sentence says why. */
+static int take_policy(const char *text, struct td_sched_settings *settings, struct td_err *err)
+{
+	const struct td_brain_policy *policy = td_brain_policy_find(text);
+	struct td_text expected = {0};
+	int r;
+
+	settings->scheduler.brain.policy = policy;
+	if (policy)
+		return 0;
+	for (uint32_t k = 0; (policy = td_brain_policy_at(k)); k++)
+		if (settings->has_profiles || !policy->by_program)
+			td_text_add(&expected, "%s%s", expected.length ? ", " : "", policy->name);
+	r = td_err_expected(err, -EINVAL, text, expected.text ? expected.text : "a policy");
+	td_text_deinit(&expected);
+	return r;
 }
 
 static int take_quota(const char *text, struct td_brain_params *params, struct td_err *err)
@@ -79,11 +99,7 @@ int td_sched_settings_take(
 	int r;
 
 	switch (letter) {
-	case 'P':
-		brain->policy = td_brain_policy_find(text);
-		return brain->policy ? 0
-				     : td_err_expected(err, -EINVAL, text,
-					       "tandem, antman, dcuda, muxflow or mudi");
+	case 'P': return take_policy(text, settings, err);
 	case 'Q': return take_quota(text, brain, err);
 	case 'r':
 		return take_time(text, TD_NS_PER_S, 3600 * TD_NS_PER_S, "1s to 1h",

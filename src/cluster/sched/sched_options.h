@@ -7,11 +7,12 @@ struct td_err;
 
 struct td_sched_settings {
 	struct td_scheduler_options scheduler;
-	char name[128]; /* scheduler.name */
+	char name[128];    /* scheduler.name */
+	bool has_profiles; /* there may be profiles of programs */
 };
 
 /* Fills in what is so without options. The settings must stay where they are. */
-void td_sched_settings_init(struct td_sched_settings *settings);
+void td_sched_settings_init(struct td_sched_settings *settings, bool has_profiles);
 /* Takes an option by its letter. Returns 0; 1: it is none of these; or -errno with err. */
 int td_sched_settings_take(
 	struct td_sched_settings *settings, int letter, const char *text, struct td_err *err);

@@ -159,7 +159,7 @@ int main(int argc, char **argv)
 
 	if (answered >= 0)
 		return answered;
-	td_sched_settings_init(&options.sched);
+	td_sched_settings_init(&options.sched, false);
 	if (td_command_parse(&command, argc, argv, &options, &err))
 		return td_command_fail(&command, err.msg, EXIT_USAGE);
 	return run(&options, &err) ? td_command_fail(&command, err.msg, 1) : 0;
