@@ -35,13 +35,17 @@ static int allocate(struct td_brain *b)
 	b->is_up = calloc(gpus, sizeof(*b->is_up));
 	b->verdict = calloc(gpus, sizeof(*b->verdict));
 	b->barred = calloc(gpus, sizeof(*b->barred));
+	b->gpu_kind = malloc(gpus);
 	if (!b->state || !b->node || !b->job || !b->kind_jobs || !b->unsaid || !b->is_up ||
-		!b->verdict || !b->barred || td_name_table_init(&b->nodes, shape->nodes_max, 1) ||
+		!b->verdict || !b->barred || !b->gpu_kind ||
+		td_name_table_init(&b->nodes, shape->nodes_max, 1) ||
 		td_name_table_init(&b->jobs, shape->jobs_max, 0) ||
 		td_name_table_init(&b->kinds, shape->kinds_max, 0) ||
 		td_name_table_init(&b->gpu_kinds, TD_BRAIN_STRANGE_GPU, 0))
 		return -ENOMEM;
 	memset(b->state, 0, bytes);
+	memset(b->gpu_kind, TD_BRAIN_STRANGE_GPU, gpus);
+	b->kind_gpus[TD_BRAIN_STRANGE_GPU] = (uint32_t)gpus;
 	return 0;
 }
 
@@ -90,6 +94,7 @@ void td_brain_free(struct td_brain *b)
 	free(b->is_up);
 	free(b->verdict);
 	free(b->barred);
+	free(b->gpu_kind);
 	free(b);
 }
 

@@ -156,6 +156,7 @@ static void drop_node(struct td_brain *b, uint32_t at, uint64_t now_ns)
 	lose_from(b, at, 0, now_ns);
 	b->node[at].gpus = 0;
 	set_gpus(b, at);
+	td_brain_gpus_are_strange(b, at);
 	td_name_table_remove(&b->nodes, at);
 }
 

@@ -26,6 +26,8 @@ struct td_brain {
 	bool *is_up; /* of each GPU */
 	/* For each GPU an enum td_inventory_bar: its node's, and the one in force. */
 	uint8_t *verdict, *barred;
+	uint8_t *gpu_kind;                      /* of each GPU: a number of gpu_kinds, or strange */
+	uint32_t kind_gpus[TD_GUEST_GPU_KINDS]; /* how many GPUs are of each kind */
 	uint32_t up, closing;
 	uint64_t revision, check_ns;
 	struct {
@@ -39,7 +41,7 @@ struct td_brain {
 void td_brain_lose(struct td_brain *brain, uint32_t job, enum td_brain_why why, uint64_t now_ns);
 /* The kind of GPUs of which nothing is known: they have no name, or there are too many names. */
 #define TD_BRAIN_STRANGE_GPU (TD_GUEST_GPU_KINDS - 1)
-/* The node is new under its number. */
+/* The node is new under its number, or has left it. */
 void td_brain_gpus_are_strange(struct td_brain *b, uint32_t node);
 /* Tells the policy what is known of a new kind of jobs. */
 void td_brain_know_kind(struct td_brain *b, uint32_t kind);

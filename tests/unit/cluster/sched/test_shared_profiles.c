@@ -134,6 +134,31 @@ TEST(muxflow_matches_by_the_profiles_of_the_state)
 	}
 }
 
+TEST(kinds_of_gpus_that_nobody_has_any_more_make_room_for_others)
+{
+	struct td_brain_node node = {.name = "node2", .gpus = 1};
+	char name[TD_NAME_MAX];
+
+	begin(&td_brain_muxflow);
+	put_speeds("a new GPU");
+	for (uint32_t k = 0; k < 3 * TD_GUEST_GPU_KINDS; k++) {
+		CHECK_EQ(td_brain_node_seen(brain, &node, now), 0);
+		snprintf(name, sizeof(name), "an old GPU, %u", k);
+		td_brain_gpu_is(brain, node.name, 0, name);
+		if (k % 2)
+			td_brain_node_left(brain, node.name, now);
+	}
+	td_brain_gpu_is(brain, "node1", 0, "a new GPU");
+	td_brain_gpu_is(brain, "node1", 1, "a new GPU");
+	submit("s1", "busy", true);
+	CHECK_EQ(gpu_of("s1"), 0);
+	submit("s2", "quiet", true);
+	CHECK_EQ(gpu_of("s2"), 1);
+	submit("job", "train", false);
+	CHECK_EQ(gpu_of("job"), 1);
+	end();
+}
+
 TEST(who_has_no_profile_waits_beside_services_and_says_so)
 {
 	begin(&td_brain_muxflow);
