@@ -1,6 +1,7 @@
 """Another parser reads what `tandem metrics` prints; dashboards and alerts use names that exist."""
 import re
 
+from promtool import promtool
 from world import *
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -82,17 +83,6 @@ def dashboards_and_alerts_use_metrics_that_exist():
             assert (f"rate({name}" in expression) == is_counter, f"rate() of {name}: {expression}"
     ids = [p["id"] for p in dashboard["panels"]]
     assert len(ids) == len(set(ids))
-
-
-def promtool(*arguments, **extra):
-    """Prometheus' own checker: in the path, or where scripts/test puts it."""
-    found = shutil.which("promtool") or f"{ROOT}/build-promtool/usr/bin/promtool"
-    if not os.path.exists(found):
-        raise Skip("promtool is not here: scripts/test fetches Debian's")
-    done = subprocess.run([found, *arguments], capture_output=True, text=True, timeout=DEADLINE_S,
-                          **extra)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
 
 
 def promtool_reads_metrics():
