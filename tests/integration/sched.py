@@ -7,6 +7,7 @@ import signal
 import statistics
 import time
 
+from promtool import promtool
 from sched_world import cluster
 from world import DEADLINE_S, run_cases, tries, until
 
@@ -236,6 +237,29 @@ def slurmctld_may_be_restarted():
         assert world.runs(job) and "epoch=1" in world.comment(job), world.comment(job)
 
 
+def a_scheduler_writes_metrics_that_promtool_reads():
+    with cluster(nodes=1) as world:
+        path = f"{world.directory}/tandem.prom"
+        world.sched.kill()
+        world.sched.wait(timeout=DEADLINE_S)
+        world.sched = world.schedule("--metrics", path)
+
+        def said():
+            if not os.path.exists(path):
+                return ""
+            with open(path) as f:
+                return f.read()
+
+        job = world.batch("--tandem=0.5")
+        until(lambda: world.runs(job), "it runs")
+        until(lambda: "\ntandem_sched_jobs_running 1\n" in said(), "its scheduler counts it")
+        text = said()
+        for line in ("leads 1", "nodes 1", "gpus_up 1", "jobs_waiting 0", "placements_total 1",
+                     "evictions_total 0"):
+            assert f"\ntandem_sched_{line}\n" in text, text
+        promtool("check", "metrics", input=text)
+
+
 run_cases([jobs_are_placed_and_share_gpus, an_interactive_job_is_placed,
            a_job_uses_the_gpus_that_it_was_placed_on, a_step_has_the_share_of_its_job,
            a_placed_job_starts_at_once, a_job_that_waits_says_why,
@@ -245,4 +269,4 @@ run_cases([jobs_are_placed_and_share_gpus, an_interactive_job_is_placed,
            a_scheduler_that_dies_stops_nothing_and_the_next_one_starts_nothing_twice,
            a_job_that_waits_for_others_or_for_a_time_takes_no_place,
            what_runs_survives_that_controller_and_scheduler_start_together,
-           slurmctld_may_be_restarted], at_once=3)
+           slurmctld_may_be_restarted, a_scheduler_writes_metrics_that_promtool_reads], at_once=3)

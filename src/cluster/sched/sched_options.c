@@ -124,6 +124,11 @@ int td_sched_settings_take(
 		if (!r)
 			settings->scheduler.lease_s = (uint32_t)(lease_ns / TD_NS_PER_S);
 		return r;
+	case 'x':
+		if (!*text)
+			return td_err_expected(err, -EINVAL, text, "the path of a file");
+		settings->scheduler.metrics = text;
+		return 0;
 	case 'q': settings->scheduler.log = NULL; return 0;
 	default: return 1;
 	}

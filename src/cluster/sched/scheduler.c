@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bounds.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "base/time.h"
+#include "cluster/sched/sched_metrics.h"
 #include "cluster/sched/status.h"
 
 #define ORDERS     32u         /* of one turn, so that the lease is kept alive between them */
@@ -30,9 +32,10 @@ struct td_scheduler {
 	bool has_more;          /* the brain has more orders than one turn carries out */
 	uint64_t *said;         /* a hash of each job's explanation */
 	uint32_t explain_at;
-	uint64_t asked_ns, explained_ns, swept_ns, shown_ns;
+	uint64_t asked_ns, explained_ns, swept_ns, shown_ns, measured_ns;
 	uint64_t shown; /* a hash of the status that the state has */
-	bool status_failed;
+	bool status_failed, metrics_failed;
+	struct td_sched_counts counts;
 	char value[VALUE_MAX];
 };
 
@@ -309,13 +312,19 @@ static void note_result(
 static void order_some(struct td_scheduler *s, uint64_t now_ns)
 {
 	struct td_brain_order orders[ORDERS];
+	uint64_t begun_ns = td_time_now_ns();
 	uint32_t count = td_brain_step(s->brain, now_ns, orders, ORDERS);
 
+	s->counts.steps++;
+	s->counts.step_ns += td_time_now_ns() - begun_ns;
+	for (uint32_t k = 0; k < count; k++)
+		s->counts.orders[orders[k].verb] += !orders[k].is_repeated;
 	s->has_more = count + 1 >= ORDERS;
 	for (uint32_t k = 0; k < count; k++) {
-		uint64_t begun_ns = td_time_now_ns();
-		int r = carry_out(s, &orders[k]);
+		int r;
 
+		begun_ns = td_time_now_ns();
+		r = carry_out(s, &orders[k]);
 		if (r == -ESTALE) {
 			step_down(s, "another one leads");
 			return;
@@ -354,19 +363,26 @@ static void explain(struct td_scheduler *s)
 	}
 }
 
+/* Puts the text into a file, and says once that it cannot. */
+static void save(
+	struct td_scheduler *s, const char *path, const struct td_text *text, bool *has_failed)
+{
+	int r = path ? td_status_save(path, text) : 0;
+
+	if (r && !*has_failed)
+		say(s, "%s: %s", path, strerror(-r));
+	*has_failed = r;
+}
+
 /* Writes the status into its file, and into the state if it has changed. */
 static void show(struct td_scheduler *s)
 {
 	struct td_state_compare fence = td_leader_fence(s->leader);
 	struct td_text text = {0};
 	uint64_t hash;
-	int r;
 
 	td_status_write(s->brain, s->options.name, fence.expected, &text);
-	r = s->options.status ? td_status_save(s->options.status, &text) : 0;
-	if (r && !s->status_failed)
-		say(s, "%s: %s", s->options.status, strerror(-r));
-	s->status_failed = r;
+	save(s, s->options.status, &text, &s->status_failed);
 	hash = text.failed ? s->shown : td_hash_str(text.text);
 	if (hash != s->shown && text.length <= TD_STATE_VALUE_MAX) {
 		const struct td_state_write write = {
@@ -410,12 +426,12 @@ static void lead(struct td_scheduler *s, uint64_t now_ns)
 		sweep(s);
 }
 
-uint64_t td_scheduler_turn(struct td_scheduler *s, uint64_t now_ns)
+static uint64_t turn(struct td_scheduler *s, uint64_t now_ns)
 {
-	uint64_t next = td_state_turn(s->state, now_ns), turn = td_leader_turn(s->leader, now_ns);
+	uint64_t next = td_state_turn(s->state, now_ns), lease = td_leader_turn(s->leader, now_ns);
 	bool leads = td_leader_leads(s->leader, now_ns);
 
-	next = turn < next ? turn : next;
+	next = lease < next ? lease : next;
 	if (s->brain && !leads)
 		step_down(s, "the lease has ended");
 	if (!leads || (!s->brain && !take_the_lead(s)))
@@ -433,4 +449,24 @@ uint64_t td_scheduler_turn(struct td_scheduler *s, uint64_t now_ns)
 	if (s->has_more)
 		return now_ns;
 	return next < now_ns + s->options.period_ns ? next : now_ns + s->options.period_ns;
+}
+
+static void measure(struct td_scheduler *s)
+{
+	struct td_text text = {0};
+
+	td_sched_metrics_write(&s->counts, s->brain, &text);
+	save(s, s->options.metrics, &text, &s->metrics_failed);
+	td_text_deinit(&text);
+}
+
+uint64_t td_scheduler_turn(struct td_scheduler *s, uint64_t now_ns)
+{
+	uint64_t next = turn(s, now_ns);
+
+	if (!s->options.metrics)
+		return next;
+	if (is_due(&s->measured_ns, STATUS_NS, now_ns))
+		measure(s);
+	return td_min_u64(next, s->measured_ns + STATUS_NS);
 }

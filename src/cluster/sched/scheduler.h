@@ -33,6 +33,7 @@ struct td_scheduler_options {
 	uint64_t period_ns;            /* how often the engine is asked */
 	void (*log)(const char *line); /* NULL: no decision log */
 	const char *status;            /* a file for the rows of status.h; NULL: none */
+	const char *metrics;           /* a file for the text of sched_metrics.h; NULL: none */
 	/* Called before orders, to tell the brain more than the engine does; NULL: nobody. */
 	void (*look)(void *arg, struct td_brain *brain, uint64_t now_ns);
 	void *arg;
