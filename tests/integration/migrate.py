@@ -4,6 +4,7 @@ argument: the build.
 TANDEM_MOVES: how many moves in all (200); TANDEM_MOVES_SEED: of what, and when.
 """
 import collections
+import json
 import random
 import threading
 
@@ -91,10 +92,42 @@ def kills_of_program_and_daemon_at_random_moments_of_a_move():
             if i % 3 == 0:
                 os.kill(world.daemon_pid(), signal.SIGKILL)
                 move.join()
-                world.call(TANDEM, "run", "--", "true")  # starts another daemon
+                world.call(SOFTGPU, "run", "--", TANDEM, "run", "--", "true")  # another daemon
             move.join()
             survivor.goes_on()
+        # A move that a daemon had begun when it died is in nobody's way.
+        for _ in tries(20, lambda: f"a move after all deaths: {done}"):
+            done = survivor.move(1 - survivor.gpu()[0] % 2)
+            if done.returncode == 0:
+                break
+        survivor.goes_on()
         survivor.end()
+        nothing_is_left(world)
+
+
+def one_that_finds_no_room_leaves_nothing_on_the_other_gpu():
+    with World("--gpus", "2", "--memory", "64m") as world:
+        gpu = lambda: json.loads(world.call(SOFTGPU, "status", "--json").stdout)["gpus"][1]
+        program = Program(world, 1)
+        big = world.start(TRAIN, "--size", "60m", "--gpu", "5ms", "--cpu", "5ms", "--steps",
+                          "1000000", wrap="plain", CUDA_VISIBLE_DEVICES="1")
+        until(lambda: gpu()["plain_bytes"] > 55 << 20 or big.poll() is not None, "GPU 1 is full")
+        threads = []
+        for _ in range(24):
+            done = program.move(1)
+            assert done.returncode and "has room for" in done.stderr, done
+            program.goes_on()
+            threads.append(program.threads())
+        # The twin's context stays for the next attempt, with what the driver has for it.
+        assert threads[-1] < threads[3] + 10, f"a refused move leaves a thread behind: {threads}"
+        big.kill()
+        big.communicate(timeout=DEADLINE_S)
+        for _ in tries(20, lambda: f"a move into the room: {done}"):
+            done = program.move(1)
+            if done.returncode == 0:
+                break
+        program.goes_on()
+        program.end()
         nothing_is_left(world)
 
 
@@ -191,6 +224,7 @@ def wrong_orders_are_refused():
 
 run_cases([a_program_lives_on_another_gpu, many_moves_at_random_moments,
            kills_of_program_and_daemon_at_random_moments_of_a_move,
+           one_that_finds_no_room_leaves_nothing_on_the_other_gpu,
            what_other_threads_make_meanwhile_moves_or_is_a_reason,
            what_the_library_does_not_move_the_driver_moves,
            where_the_driver_does_not_either_it_stays_and_says_both_reasons,

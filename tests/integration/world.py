@@ -2,7 +2,6 @@
 command line."""
 import concurrent.futures
 import contextlib
-import faulthandler
 import json
 import os
 import random
@@ -12,6 +11,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
 
@@ -176,13 +176,22 @@ def say(text):
     sys.stdout.flush()
 
 
+def tell_where():
+    """A file that hangs is ended by the test runner, and should have said where it was. Not by
+    faulthandler, which reads the stacks while they change: it has ended a long run by a fault."""
+    while True:
+        time.sleep(HANG_S)
+        for frame in sys._current_frames().values():
+            sys.stderr.write("# still at:\n" + "".join(traceback.format_stack(frame)))
+        sys.stderr.flush()
+
+
 def run_cases(cases, at_once=1):
     """Prints TAP. Arguments after the build choose cases by name. at_once: cases with worlds of
     their own that wait more than they work."""
     print(f"1..{len(cases)}", flush=True)
     chosen = sys.argv[2:]
-    # A file that hangs is ended by the test runner, and should have said where it was.
-    faulthandler.dump_traceback_later(HANG_S, repeat=True)
+    threading.Thread(target=tell_where, daemon=True).start()
 
     def run(number, case):
         if chosen and case.__name__ not in chosen:

@@ -26,6 +26,7 @@ ROUND = 30  # orders until all end and nothing may be left
 # Most are moved by the library, the others by the driver, or by nobody.
 KINDS = ("", "", "", "", "", "graph", "array", "variable", "pool", "vmm", "pinned", "managed",
          "two")
+STAYS = ("managed", "two")
 ACT, ACTED, PING = 46, 47, 55
 VERBS = {"migrate": 2, "checkpoint": 7, "restore": 8}
 MOVES = ("migrate",) * 7
@@ -128,6 +129,8 @@ class Order:
                     if self.stage in self.seen:
                         self.strike(sock)
                     assert time.monotonic() < end, f"it goes on for ever: {self}"
+        except TimeoutError as problem:
+            raise AssertionError(f"nobody says how it ended: {self}") from problem
         except OSError:
             return None
         return last
@@ -139,16 +142,16 @@ class Stress:
         self.counts = collections.Counter()
         self.world, self.gpus, self.number = None, 0, 0
 
-    def start(self):
+    def start(self, kind=None):
         self.number += 1
-        kind = self.chance.choice(KINDS)
+        kind = self.chance.choice(KINDS) if kind is None else kind
         program = Program(self.world, self.chance.randrange(1 << 30), 1 + self.chance.randrange(2),
                           kind)
         program.kind, program.parked, program.killed = kind, False, False
         return program
 
-    def order(self, program):
-        order = Order(self, program)
+    def order(self, program, order=None):
+        order = order or Order(self, program)
         last = order.act()
         if order.victim == "daemon" and order.struck:
             # Starts another one, which has to find all programs again.
@@ -189,7 +192,19 @@ class Stress:
             # A restore whose asker was killed may have been under way.
             assert done.returncode == 0 or "it is not checkpointed" in done.stderr, done
         program.goes_on()
+        self.move(program)
         program.end()
+
+    def move(self, program):
+        """Whatever died before, it can still move."""
+        if program.kind in STAYS:
+            return
+        for _ in tries(50, lambda: f"{program.kind or 'plain'} {program.pid()} moves: {done}"):
+            done = program.move(self.chance.randrange(self.gpus))
+            program.lives()
+            if done.returncode == 0:
+                break
+        program.goes_on()
 
     def round(self, orders):
         self.gpus = self.chance.choice((2, 3, 4))
@@ -214,4 +229,26 @@ def programs_live_through_everything():
             + ", ".join(f"{n} {what}" for what, n in sorted(stress.counts.items())))
 
 
-run_cases([programs_live_through_everything])
+def a_death_at_each_stage_is_in_nobodys_way():
+    stress = Stress()
+    stress.gpus = 2
+    with World("--gpus", "2") as stress.world:
+        for kind in ("", "graph"):
+            program = stress.start(kind)
+            for victim in ("program", "daemon", "helper", "asker"):
+                for stage in STAGES:
+                    order = Order(stress, program)
+                    order.verb, order.victim, order.stage, order.delay = "migrate", victim, stage, 0
+                    until(program.gpu, f"{program.pid()} is known")
+                    order.gpu = str(1 - program.gpu()[0])
+                    if not stress.order(program, order):
+                        program = stress.start(kind)
+                    elif program.parked:
+                        raise AssertionError(f"it is checkpointed: {order}")
+                    stress.move(program)
+            stress.end(program)
+        nothing_is_left(stress.world)
+    say("# " + ", ".join(f"{n} {what}" for what, n in sorted(stress.counts.items())))
+
+
+run_cases([a_death_at_each_stage_is_in_nobodys_way, programs_live_through_everything])
