@@ -191,6 +191,8 @@ def watchers_delay_nobody():
 def serve_lies(began, world):
     """As many services as there can be. Their pages hold anything, and change at each moment."""
     tool = connect(world)
+    tool.send(packet(LIST_JOBS, b"\1"))  # one that says nothing for seconds is dropped
+    assert answer(tool)
     peers, meters = programs(world, 1000)
     noise = [random.Random(i).randbytes(8192) for i in range(4)]
     for i, peer in enumerate(peers):

@@ -126,9 +126,9 @@ def host_memory_goes_back_to_the_device_when_there_is_a_daemon_again():
     """The second lives on the host for a while, then takes turns with the first; its sums stay
     right."""
     with World() as world:
-        a = world.start(TRAIN, *LARGE[:-1], "40", LD_PRELOAD=LIBRARY, TANDEM_BACKEND="swap")
+        a = world.start(TRAIN, *LARGE[:-1], "24", LD_PRELOAD=LIBRARY, TANDEM_BACKEND="swap")
         until(lambda: world.status()["plain_bytes"] >= 46 << 20, "the first has the device")
-        b = world.start(TRAIN, *LARGE[:-1], "40", LD_PRELOAD=LIBRARY, TANDEM_BACKEND="swap")
+        b = world.start(TRAIN, *LARGE[:-1], "24", LD_PRELOAD=LIBRARY, TANDEM_BACKEND="swap")
         until(lambda: world.status()["processes"] == 2 and world.status()["kernels"] > 12
               or a.poll() is not None, "both run")
         world.call(TANDEM, "run", "--", "true")
