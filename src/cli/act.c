@@ -83,6 +83,7 @@ int td_verb_act(int argc, char **argv)
 	struct sink sink = {.verb = argv[0]};
 	int at = td_cli_json_option(argc, argv, &sink.json), status;
 	bool moves = !strcmp(argv[0], "migrate"), restarts = !strcmp(argv[0], "restart");
+	int end = at + (restarts ? 2 : 1); /* of the arguments, unless a verb needs two */
 
 	sink.shares = !strcmp(argv[0], "share");
 	if (at < 0)
@@ -93,8 +94,11 @@ int td_verb_act(int argc, char **argv)
 	if (sink.shares && argc != at + 2)
 		return td_cli_fail("share: expected a job and a share of the SMs, such as 40%%: "
 				   "tandem ps lists the jobs");
-	if (!moves && !sink.shares && argc != at + 1 && !(restarts && argc == at + 2))
+	if (argc <= at)
 		return td_cli_fail("%s: which job? See tandem ps", argv[0]);
+	if (!moves && !sink.shares && argc > end)
+		return td_cli_fail("\"%.64s\" is not expected behind the job: see tandem %s --help",
+			argv[end], argv[0]);
 	if (argc == at + 2)
 		snprintf(msg.act.to, sizeof(msg.act.to), "%s", argv[at + 1]);
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++) {

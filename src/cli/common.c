@@ -271,8 +271,9 @@ int td_cli_json_option(int argc, char **argv, bool *ret_json)
 	*ret_json = false;
 	for (; i < argc && argv[i][0] == '-'; i++) {
 		if (strcmp(argv[i], "--json")) {
-			td_cli_fail("\"%.64s\" is not an option of %s: see tandem --help", argv[i],
-				argv[0]);
+			td_cli_fail("\"%.64s\" is not an option of %s: expected --json: see tandem "
+				    "%s --help",
+				argv[i], argv[0], argv[0]);
 			return -1;
 		}
 		*ret_json = true;

@@ -5,19 +5,27 @@
 #include "cli/cli.h"
 #include "onnx/onnx.h"
 
-/* Counts the layers of an ONNX file. Returns 0, or TD_EXIT_USAGE after printing an error. */
-static int read_file(const char *path, uint32_t counts[TD_LAYER_KINDS])
+#define EXPECTED_FILE   "an ONNX model"
+#define EXPECTED_OPTION "an ONNX model, or the counts that tandem layers prints"
+
+/*
+ * Counts the layers of an ONNX file. Returns 0, or TD_EXIT_USAGE after printing an error. `option`
+ * is what the error begins with.
+ */
+static int read_file(
+	const char *path, uint32_t counts[TD_LAYER_KINDS], const char *option, const char *expected)
 {
 	struct td_onnx_error error;
 	int r = td_onnx_layers_of_file(path, counts, &error);
 
 	if (r == -EBADMSG)
-		return td_cli_fail("\"%s\" is not valid: at byte %llu %s: expected an ONNX model",
-			path, (unsigned long long)error.offset, error.why);
+		return td_cli_fail("%s\"%s\" is not valid: at byte %llu %s: expected %s", option,
+			path, (unsigned long long)error.offset, error.why, expected);
 	if (r == -EINVAL)
-		return td_cli_fail("\"%s\" is not a file: expected an ONNX model", path);
+		return td_cli_fail("%s\"%s\" is not a file: expected %s", option, path, expected);
 	if (r)
-		return td_cli_fail("\"%s\": %s: expected an ONNX model", path, strerror(-r));
+		return td_cli_fail(
+			"%s\"%s\": %s: expected %s", option, path, strerror(-r), expected);
 	return 0;
 }
 
@@ -30,7 +38,7 @@ int td_cli_layers(const char *value, char ret_text[TD_LAYERS_TEXT])
 	if (td_layers_parse(value, counts, &err)) {
 		if (!value[strspn(value, "0123456789, ")])
 			return td_cli_fail("--layers: %s", err.msg);
-		if (read_file(value, counts))
+		if (read_file(value, counts, "--layers: ", EXPECTED_OPTION))
 			return TD_EXIT_USAGE;
 	}
 	td_layers_format(counts, ret_text);
@@ -77,7 +85,7 @@ int td_verb_layers(int argc, char **argv)
 		return TD_EXIT_USAGE;
 	if (at + 1 != argc)
 		return td_cli_fail("expected one ONNX file: see tandem layers --help");
-	if (read_file(argv[at], counts))
+	if (read_file(argv[at], counts, "", EXPECTED_FILE))
 		return TD_EXIT_USAGE;
 	if (json)
 		print_json(counts);

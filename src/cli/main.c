@@ -14,7 +14,7 @@ const struct td_verb td_verbs[] = {
 		td_verb_web},
 	{"gpu", "[--json]", "the GPUs that are shared", td_verb_gpu},
 	{"metrics", "", "GPUs and jobs as Prometheus reads them", td_verb_metrics},
-	{"set", "[JOB] [KEY=VALUE]...", "show or change options of the daemon or of a job",
+	{"set", "[JOB] [KEY=VALUE]...", "show options of the daemon or of a job, or change them",
 		td_verb_set},
 	{"policies", "[--json]", "which policies can decide here, and what others lack",
 		td_verb_policies},
@@ -40,7 +40,7 @@ const struct td_verb td_verbs[] = {
 		td_verb_model},
 	{"predict", "[OPTION]... ONLINE BESTEFFORT",
 		"how fast one program would run beside another", td_verb_profile},
-	{"doctor", "[--json] [PROGRAM]", "does sharing work here, and for this program?",
+	{"doctor", "[--json] [PROGRAM]...", "does sharing work here, and for this program?",
 		td_verb_doctor},
 	{"layers", "[--json] FILE", "the layers of the neural network in an ONNX file",
 		td_verb_layers},
@@ -62,15 +62,15 @@ int td_cli_fail(const char *format, ...)
 	return TD_EXIT_USAGE;
 }
 
+#define HELP_OF_JOB "A JOB is named by its id, name or pid as `tandem ps` shows them."
+
 static void usage(FILE *out)
 {
 	fputs("usage: tandem VERB ...\n\nShares NVIDIA GPUs among unmodified CUDA programs.\n\n",
 		out);
 	for (const struct td_verb *verb = td_verbs; verb->name; verb++)
 		fprintf(out, "  %-10s %-34s %s\n", verb->name, verb->arguments, verb->help);
-	fputs("\nA JOB is named by its id, name or pid as `tandem ps` shows them.\n"
-	      "Options of run: see tandem run --help.\n",
-		out);
+	fputs("\n" HELP_OF_JOB "\nOptions of run: see tandem run --help.\n", out);
 }
 
 static bool has_own_help(const char *verb)
@@ -83,8 +83,37 @@ static bool has_own_help(const char *verb)
 	return false;
 }
 
+static const struct td_verb *find_verb(const char *name)
+{
+	for (const struct td_verb *verb = td_verbs; verb->name; verb++)
+		if (!strcmp(verb->name, name))
+			return verb;
+	td_cli_fail("\"%.64s\" is not a verb: expected one such as run, ps, gpu or explain: see "
+		    "tandem --help",
+		name);
+	return NULL;
+}
+
+static int help_of(const struct td_verb *verb)
+{
+	char name[16], option[] = "--help", *words[] = {name, option, NULL};
+
+	if (has_own_help(verb->name)) {
+		snprintf(name, sizeof(name), "%s", verb->name);
+		return verb->run(2, words);
+	}
+	printf("usage: tandem %s%s%s\n\n%s\n", verb->name, *verb->arguments ? " " : "",
+		verb->arguments, verb->help);
+	if (strstr(verb->arguments, "JOB"))
+		puts("\n" HELP_OF_JOB);
+	return 0;
+}
+
 static int dispatch(int argc, char **argv)
 {
+	const struct td_verb *verb;
+	bool asks_help;
+
 	if (argc < 2) {
 		usage(stderr);
 		return TD_EXIT_USAGE;
@@ -93,21 +122,17 @@ static int dispatch(int argc, char **argv)
 		puts("tandem " TANDEM_VERSION);
 		return 0;
 	}
-	if (td_asks_help(argv[1]) || !strcmp(argv[1], "help")) {
+	asks_help = td_asks_help(argv[1]) || !strcmp(argv[1], "help");
+	if (asks_help && argc == 2) {
 		usage(stdout);
 		return 0;
 	}
-	for (const struct td_verb *verb = td_verbs; verb->name; verb++) {
-		if (strcmp(verb->name, argv[1]))
-			continue;
-		if (argc > 2 && td_asks_help(argv[2]) && !has_own_help(verb->name)) {
-			printf("usage: tandem %s %s\n\n%s\n", verb->name, verb->arguments,
-				verb->help);
-			return 0;
-		}
-		return verb->run(argc - 1, argv + 1);
-	}
-	return td_cli_fail("\"%.64s\" is not a verb: see tandem --help", argv[1]);
+	verb = find_verb(argv[asks_help ? 2 : 1]);
+	if (!verb)
+		return TD_EXIT_USAGE;
+	if (asks_help || (argc > 2 && td_asks_help(argv[2]) && !has_own_help(verb->name)))
+		return help_of(verb);
+	return verb->run(argc - 1, argv + 1);
 }
 
 int main(int argc, char **argv)

@@ -475,6 +475,24 @@ def explain_says_what_is_wrong_with_its_arguments():
             assert done.returncode == 125 and said in done.stderr and not done.stdout, done
 
 
+def verbs_say_how_they_are_used_and_quote_what_they_do_not_take():
+    with World() as world:
+        for verb in ("run", "pause", "set"):
+            done = world.call(TANDEM, "help", verb)
+            assert (done.returncode == 0 and f"usage: tandem {verb}" in done.stdout
+                    and world.call(TANDEM, verb, "--help").stdout == done.stdout), done
+        assert "A JOB is named by" in done.stdout, done
+        for words, quoted, expected in ((["status"], "status", "such as run, ps,"),
+                                        (["help", "status"], "status", "such as run, ps,"),
+                                        (["ps", "--jsn"], "--jsn", "--json: see tandem ps --help"),
+                                        (["pause", "a", "b"], "b", "tandem pause --help"),
+                                        (["pause", "a", "--json"], "--json", "behind the job"),
+                                        (["restart", "a", "5%", "c"], "c", "behind the job"),
+                                        (["completion", "bash", "x"], "x", "behind the shell"),
+                                        (["run", "--layers", "conv"], "conv", "or the counts")):
+            refused(world, TANDEM, *words, quoted=quoted, expected=(expected,))
+
+
 def into(world, path, *command):
     with open(path, "w") as out:
         return subprocess.run(command, env=world.environment, stdout=out, stderr=subprocess.PIPE,
@@ -628,5 +646,7 @@ run_cases([
     ps_and_top_have_the_same_columns,
     an_explanation_is_as_long_as_it_has_to_be,
     explain_says_what_is_wrong_with_its_arguments,
+    verbs_say_how_they_are_used_and_quote_what_they_do_not_take,
+    layers_of_an_onnx_file_are_shown_and_go_with_the_program,
     who_has_stopped_one_may_start_another_at_once,
 ])

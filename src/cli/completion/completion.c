@@ -370,8 +370,12 @@ static int print(void (*write)(struct td_text *text))
 
 int td_verb_completion(int argc, char **argv)
 {
-	const char *what = argc == 2 ? argv[1] : "";
+	const char *what = argc > 1 ? argv[1] : "";
 
+	if (argc > 2)
+		return td_cli_fail("\"%.64s\" is not expected behind the shell: see tandem "
+				   "completion --help",
+			argv[2]);
 	if (!strcmp(what, "bash"))
 		return print(write_bash);
 	if (!strcmp(what, "zsh"))
