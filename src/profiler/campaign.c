@@ -301,11 +301,12 @@ static int take_option(struct campaign *c, int option, struct td_err *err)
 	case 'p': c->has_plan = true; return td_plan_load(optarg, &c->plan, err);
 	case 'H': return td_plan_shares(optarg, c->percents, &c->share_count, err);
 	case 's':
-		if (td_parse_duration(optarg, &c->measure.span_ns, err))
-			return -EINVAL;
-		if (c->measure.span_ns < SPAN_MIN || c->measure.span_ns > SPAN_MAX)
-			return td_err_expected(err, -ERANGE, optarg, "1s to 10m");
-		return 0;
+		if (!td_parse_duration(optarg, &c->measure.span_ns, NULL) &&
+			c->measure.span_ns >= SPAN_MIN && c->measure.span_ns <= SPAN_MAX)
+			return 0;
+		return td_err_set(err, -ERANGE,
+			"--seconds: \"%.64s\" is not valid: expected a time from 1s to 10m",
+			optarg);
 	case 'o': c->profiles = optarg; return 0;
 	default: c->store_path = optarg; return 0;
 	}

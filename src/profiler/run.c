@@ -26,7 +26,7 @@
 #define SPAN_MIN TD_NS_PER_S
 #define SPAN_MAX (600 * TD_NS_PER_S) /* MuxFlow: a dry run takes less than ten minutes */
 #define LEAST_NS TD_NS_PER_S
-#define EXPECTED "1s to 10m"
+#define EXPECTED "a time from 1s to 10m"
 
 struct request {
 	const char *name, *class, *store;
@@ -171,11 +171,11 @@ static int take_option(int c, struct request *request, struct td_err *err)
 {
 	switch (c) {
 	case 's':
-		if (td_parse_duration(optarg, &request->span_ns, err))
-			return -EINVAL;
-		if (request->span_ns < SPAN_MIN || request->span_ns > SPAN_MAX)
-			return td_err_expected(err, -ERANGE, optarg, EXPECTED);
-		return 0;
+		if (!td_parse_duration(optarg, &request->span_ns, NULL) &&
+			request->span_ns >= SPAN_MIN && request->span_ns <= SPAN_MAX)
+			return 0;
+		return td_err_set(err, -ERANGE,
+			"--seconds: \"%.64s\" is not valid: expected " EXPECTED, optarg);
 	case 'n': request->name = optarg; return td_profiler_check_name(optarg, err);
 	case 'c':
 		request->class = optarg;

@@ -264,12 +264,12 @@ static int read_options(struct td_top *top, int argc, char **argv)
 	while ((c = getopt_long(argc, argv, ":d:s:rf:bn:h", options, NULL)) != -1) {
 		switch (c) {
 		case 'd':
-			if (td_parse_duration(optarg, &top->period_ns, &err))
-				return usage_error(&err);
-			if (top->period_ns < 100 * TD_NS_PER_MS ||
+			if (td_parse_duration(optarg, &top->period_ns, NULL) ||
+				top->period_ns < 100 * TD_NS_PER_MS ||
 				top->period_ns > 3600 * TD_NS_PER_S) {
 				snprintf(text, sizeof(text),
-					"invalid value '%.64s' for --delay: expected 100ms to 1h",
+					"--delay: \"%.64s\" is not valid: expected a time from "
+					"100ms to 1h",
 					optarg);
 				return td_top_fail(text);
 			}
@@ -278,7 +278,8 @@ static int read_options(struct td_top *top, int argc, char **argv)
 			top->screen.key = td_jobs_find(optarg);
 			if (top->screen.key == TD_JOBS_N) {
 				snprintf(text, sizeof(text),
-					"invalid value '%.64s' for --sort: see tandem top --help",
+					"--sort: \"%.64s\" is not valid: expected a column of "
+					"tandem top --help",
 					optarg);
 				return td_top_fail(text);
 			}
@@ -289,8 +290,10 @@ static int read_options(struct td_top *top, int argc, char **argv)
 			break;
 		case 'b': top->batch = true; break;
 		case 'n':
-			if (td_parse_u64(optarg, 1, UINT32_MAX, &top->rounds, &err))
-				return usage_error(&err);
+			if (td_parse_u64(optarg, 1, UINT32_MAX, &top->rounds, &err)) {
+				snprintf(text, sizeof(text), "--rounds: %.200s", err.msg);
+				return td_top_fail(text);
+			}
 			break;
 		case 'J': top->json = top->batch = true; break;
 		case 'A': top->ascii = true; break;

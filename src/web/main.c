@@ -205,12 +205,11 @@ static void usage(FILE *out)
 
 static int read_period(const char *text, uint64_t *ret_ns, struct td_err *err)
 {
-	if (td_parse_duration(text, ret_ns, err))
-		return err->code;
-	if (*ret_ns < 100 * TD_NS_PER_MS || *ret_ns > 3600 * TD_NS_PER_S)
-		return td_err_set(err, -ERANGE,
-			"invalid value '%.64s' for --delay: expected 100ms to 1h", text);
-	return 0;
+	if (!td_parse_duration(text, ret_ns, NULL) && *ret_ns >= 100 * TD_NS_PER_MS &&
+		*ret_ns <= 3600 * TD_NS_PER_S)
+		return 0;
+	return td_err_set(err, -ERANGE,
+		"--delay: \"%.64s\" is not valid: expected a time from 100ms to 1h", text);
 }
 
 /* Returns 0 to go on, -1 if the program is done, or an exit status. */

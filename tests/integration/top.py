@@ -80,9 +80,9 @@ def rounds_are_printed():
 
 def what_is_typed_wrong_is_quoted():
     with World() as world:
-        for arguments, quoted in ((["--sort", "colour"], "'colour'"), (["-d", "soon"], "soon"),
+        for arguments, quoted in ((["--sort", "colour"], '"colour"'), (["-d", "soon"], "soon"),
                                   (["-n", "0"], "0"), (["extra"], '"extra"'),
-                                  (["-d", "1ms"], "'1ms'"), (["--nonsense"], "--nonsense")):
+                                  (["-d", "1ms"], '"1ms"'), (["--nonsense"], "--nonsense")):
             done = world.call(TANDEM, "top", "--batch", *arguments)
             assert done.returncode == 125 and quoted in done.stderr, (arguments, done)
         done = world.call(TANDEM, "top")

@@ -391,6 +391,11 @@ static int show_one(struct model *m, struct td_err *err)
 		return td_err_set(err, -errno, "%.200s: %s", m->profiles, strerror(errno));
 	snprintf(file, sizeof(file), "%s" TD_PROFILE_SUFFIX, m->name);
 	r = td_service_profile_load(folder, file, &profile, err);
+	if (r == -ENOENT)
+		return td_err_set(err, r,
+			"\"%.64s\" has no profile in %.200s: tandem model lists those that are "
+			"there",
+			m->name, m->profiles);
 	if (r)
 		return r;
 	(void)td_printable(profile.gpu); /* anybody may have written the file */
