@@ -137,6 +137,12 @@ CONDITION(waits_for_stopped)
 	return f->in_the_way->stop.is;
 }
 
+/* An open gate's time began when it opened, so it is not how long the holder has been idle. */
+CONDITION(waits_for_idle_holder)
+{
+	return f->in_the_way->phase == TD_PHASE_OPEN && !f->in_the_way->wants;
+}
+
 CONDITION(waits_for_holder)
 {
 	return f->in_the_way;

@@ -18,6 +18,26 @@ TEST(explanations_name_who_is_in_the_way)
 	CHECK(strstr(explained(&w, a), "may use its GPU"));
 }
 
+TEST(a_holder_that_is_idle_now_has_not_been_idle_since_it_got_the_gpu)
+{
+	struct td_msg idle = {.type = TD_MSG_TYPE_idle};
+
+	begin();
+	struct fake *a = program(0, "train-a", 48 * MIB), *b = program(1, "train-b", 48 * MIB);
+
+	fake_want(&w, a);
+	settle(&w);
+	fake_want(&w, b);
+	settle(&w);
+	w.now += 40 * MS;
+	CHECK(strstr(
+		explained(&w, b), "train-a (pid 100) has been running on its GPU for 40.0 ms"));
+	idle.idle.since_ns = w.now;
+	CHECK_EQ(say(&w, a, &idle), 0);
+	CHECK(strstr(explained(&w, b),
+		"train-a (pid 100) has had its GPU for 40.0 ms and is idle now; 0 before it"));
+}
+
 TEST(explanations_say_how_long_a_turn_is_and_why)
 {
 	begin();

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "daemon/model/options/options.h"
 #include "policy/policy.h"
+#include "proto/proto.h"
 
 TEST(every_default_is_valid_and_shown_as_typed)
 {
@@ -26,6 +27,16 @@ TEST(every_default_is_valid_and_shown_as_typed)
 	CHECK_EQ(options.quantum_ns, 30000000000ll);
 	CHECK_EQ(options.swap_share_ppm, 100000);
 	CHECK(options.enabled && options.moves);
+}
+
+TEST(every_help_goes_whole_in_a_string_of_the_protocol)
+{
+	struct td_options options;
+	struct td_option_row row;
+
+	td_options_init(&options);
+	for (size_t i = 0; td_options_row(&options, i, &row); i++)
+		CHECK(strlen(row.help) <= TD_STR_MAX);
 }
 
 TEST(bad_values_are_quoted_and_change_nothing)
