@@ -248,7 +248,10 @@ static int run_one(
 	run->name = experiment->name;
 	fprintf(run->report, "\n## %s\n\n%s\n\n", experiment->name, experiment->summary);
 	if (experiment->needs_data && !run->data)
-		return td_err_set(err, -EINVAL, "%s needs --data DIR", experiment->name);
+		return td_err_set(err, -EINVAL,
+			"%s needs --data DIR: docs/results/experiments.md says which files lie in "
+			"it",
+			experiment->name);
 	r = experiment->run(run, err);
 	if (!r && run->short_of_memory)
 		r = td_err_set(err, -ENOMEM, "out of memory");
@@ -362,7 +365,8 @@ static int execute(
 static int list(void)
 {
 	for (int i = 0; td_experiments[i].name; i++)
-		printf("%-18s %s\n", td_experiments[i].name, td_experiments[i].summary);
+		printf("%-18s %s%s\n", td_experiments[i].name, td_experiments[i].summary,
+			td_experiments[i].needs_data ? " (needs --data)" : "");
 	return 0;
 }
 
