@@ -65,7 +65,7 @@ def what_cannot_be_measured_is_refused():
         assert done.returncode == 125 and "other works on GPU 0" in done.stderr, done
         other.kill()
         other.wait()
-        for arguments, quoted in ((["--seconds", "0s", "--", "x"], '"0s" is out of range'),
+        for arguments, quoted in ((["--seconds", "0s", "--", "x"], '"0s" is not valid'),
                                   (["--name", "a b", "--", "x"], '"a b"'),
                                   (["--class", "best", "--", "x"], '"best"'),
                                   (["x"], '"x"'), (["--", "false"], '"false" ended with status 1'),
