@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -18,12 +19,25 @@
  */
 #define BATCH 1280
 #define NEVER UINT64_MAX
+/*
+ * A wait for less than this ends at its deadline without the timer. The kernel lets such a wait end
+ * later, by up to a thousandth of it or 50 us, so a longer one has the timer, which is exact.
+ */
+#define SHORT_NS (20 * TD_NS_PER_MS)
+
+/* The number is the same on all architectures; older headers lack it. */
+#ifndef SYS_epoll_pwait2
+#define SYS_epoll_pwait2 441
+#endif
 
 /* The batch that is being handled, for td_loop_remove(). The daemon has one loop in one thread. */
 static struct epoll_event batch[BATCH];
 static int batch_count;
 
-/* The timer is armed anew before the next wait, so its count of expirations need not be read. */
+/*
+ * The timer stays readable until it is armed anew or disarmed, which happens before the next wait,
+ * unless the deadline is the same. So its count of expirations need not be read.
+ */
 static void timer_ready(struct td_source *source, uint32_t events)
 {
 	(void)source;
@@ -37,6 +51,7 @@ int td_loop_init(struct td_loop *loop, uint64_t (*turn)(void *arg, uint64_t now_
 	memset(loop, 0, sizeof(*loop));
 	loop->turn = turn;
 	loop->arg = arg;
+	loop->armed_ns = NEVER;
 	loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	loop->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (loop->epoll_fd < 0 || loop->timer_fd < 0) {
@@ -83,6 +98,9 @@ static void arm(struct td_loop *loop, uint64_t deadline_ns)
 {
 	struct itimerspec when = {0};
 
+	if (deadline_ns == loop->armed_ns)
+		return;
+	loop->armed_ns = deadline_ns;
 	if (deadline_ns != NEVER) {
 		/* A time of zero would disarm the timer. */
 		uint64_t ns = deadline_ns ? deadline_ns : 1;
@@ -93,13 +111,42 @@ static void arm(struct td_loop *loop, uint64_t deadline_ns)
 	(void)timerfd_settime(loop->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
+/* Waits for events, or for a deadline that is near. Returns -1 with errno if that is impossible. */
+static int wait_briefly(struct td_loop *loop, uint64_t wait_ns)
+{
+	const struct timespec timeout = {0, (long)wait_ns};
+	long n = syscall(SYS_epoll_pwait2, loop->epoll_fd, batch, BATCH, &timeout, NULL, (size_t)0);
+
+	/* Before Linux 5.11, or where a sandbox does not know the call. */
+	loop->has_no_brief_wait = n < 0 && (errno == ENOSYS || errno == EPERM);
+	return (int)n;
+}
+
+static int wait_until(struct td_loop *loop, uint64_t deadline_ns)
+{
+	uint64_t now_ns = td_time_now_ns();
+	uint64_t wait_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+
+	if (wait_ns < SHORT_NS && !loop->has_no_brief_wait) {
+		int n;
+
+		arm(loop, NEVER);
+		n = wait_briefly(loop, wait_ns);
+		if (!loop->has_no_brief_wait)
+			return n;
+	}
+	arm(loop, deadline_ns);
+	return epoll_wait(loop->epoll_fd, batch, BATCH, -1);
+}
+
 int td_loop_run(struct td_loop *loop)
 {
 	while (!loop->stop) {
-		arm(loop, loop->turn(loop->arg, td_time_now_ns()));
+		uint64_t deadline_ns = loop->turn(loop->arg, td_time_now_ns());
+
 		if (loop->stop)
 			break;
-		batch_count = epoll_wait(loop->epoll_fd, batch, BATCH, -1);
+		batch_count = wait_until(loop, deadline_ns);
 		if (batch_count < 0 && errno != EINTR)
 			return -errno;
 		for (int i = 0; i < batch_count; i++) {

@@ -17,6 +17,9 @@ struct td_loop {
 	int epoll_fd, timer_fd;
 	bool stop;
 	bool stirred; /* some source that is not quiet was ready since the last turn */
+	/* the kernel has no wait that ends at a time in nanoseconds, so the timer ends each */
+	bool has_no_brief_wait;
+	uint64_t armed_ns; /* when the timer ends a wait; UINT64_MAX: never */
 	/*
 	 * Called once after each batch of events and at the deadline. Returns the next deadline or
 	 * TD_NEVER.
