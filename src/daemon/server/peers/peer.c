@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/bounds.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/parse.h"
@@ -374,11 +375,11 @@ static bool serve_one(struct td_peer *peer, uint64_t now_ns)
 
 /*
  * Serves peers within a bound on time; their users take turns. epoll reports peers that were not
- * served again.
+ * served again. Returns the time.
  */
-static void serve_peers(struct td_server *server)
+static uint64_t serve_peers(struct td_server *server, uint64_t started_ns)
 {
-	uint64_t started_ns = td_time_now_ns(), now_ns = started_ns, before_ns;
+	uint64_t now_ns = started_ns, before_ns;
 	struct td_list *it;
 
 	while (now_ns < started_ns + SERVE_NS && (it = td_fair_next(&server->fair))) {
@@ -390,6 +391,7 @@ static void serve_peers(struct td_server *server)
 		now_ns = td_time_now_ns();
 		td_fair_charge(&server->fair, now_ns - before_ns);
 	}
+	return now_ns;
 }
 
 /* Releases everything of the peer but its connection. */
@@ -548,17 +550,18 @@ static uint64_t turn_others(struct td_server *server, uint64_t now_ns)
 uint64_t td_server_turn(void *arg, uint64_t now_ns)
 {
 	struct td_server *server = arg;
-	uint64_t wakeup;
 	bool news, changed, sampled = has_sample(server);
 
 	server->stuck = false;
-	serve_peers(server);
-	now_ns = td_time_now_ns();
+	now_ns = serve_peers(server, now_ns);
 	news = server->heard || server->loop->stirred || now_ns >= server->due_ns;
 	changed = news || sampled || server->again;
 	server->heard = server->loop->stirred = false;
 	/* The parts other than the node may then do something for which the node must step. */
 	server->again = news;
+	/* This follows a PING, of which programs that wait send one every few seconds. */
+	if (!changed && !server->stuck && now_ns < server->step_ns)
+		return td_min_u64(server->due_ns, server->step_ns);
 	if (changed)
 		drop_broken(server, now_ns);
 	if (sampled)
@@ -567,11 +570,11 @@ uint64_t td_server_turn(void *arg, uint64_t now_ns)
 	server->glanced_ns = server->watch.sample.glance_ns;
 	if (changed)
 		td_helpers_turn(&server->helpers, now_ns);
-	if (step(server, changed, now_ns, &wakeup) || server->stuck)
+	if (step(server, changed, now_ns, &server->step_ns) || server->stuck)
 		server->due_ns = turn_others(server, now_ns);
 	/* Sending may have broken a peer, which the next turn drops. */
 	server->again |= server->stuck;
-	return server->due_ns < wakeup ? server->due_ns : wakeup;
+	return td_min_u64(server->due_ns, server->step_ns);
 }
 
 int td_server_init(

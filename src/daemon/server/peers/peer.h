@@ -50,9 +50,10 @@ struct td_server {
 	 * These let a turn leave out what nothing has changed for. heard: a message came, or a
 	 * connection ended. stuck: a peer has not taken in what this turn has sent it. again: the
 	 * next turn leaves out nothing. due_ns: when the parts other than the node want their turn.
+	 * step_ns: when the node wants its next step, if nothing changes before.
 	 */
 	bool heard, stuck, again;
-	uint64_t due_ns;
+	uint64_t due_ns, step_ns;
 	uint64_t started_ns;
 	uint64_t seen_ns;    /* the time of the sample that the node was given last */
 	uint64_t glanced_ns; /* the time of the last glance (sampler.h) that the node was given */
