@@ -352,6 +352,7 @@ struct td_stop_watch {
 	enum td_stop found; /* the result of the last look */
 	bool heard;         /* the process has sent a message since the last look */
 	uint64_t looked_ns, since_ns, cpu_ticks;
+	uint64_t counted; /* the counters in its meter page at the last look */
 };
 
 /* The end of a process that was told to leave (execute/endings.c). */

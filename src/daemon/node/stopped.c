@@ -20,6 +20,8 @@
 #define LOOKS_MAX 32
 /* The time between the checks of two processes. */
 #define PAUSE_NS (20 * TD_NS_PER_MS)
+/* A look this long after the one before it is the first of a row. */
+#define ROW_NS (2 * LOOK_NS)
 
 /*
  * At most this much of the time between two steps counts as time in which a process could have
@@ -203,18 +205,37 @@ static void go_on(struct td_node *node, struct td_process *process, uint64_t now
 		process->drain_deadline_ns = now_ns + 2 * node->options.drain_deadline_ns;
 }
 
+/*
+ * Returns whether the program has counted work in its meter page since the look before, which is
+ * not long ago. Then it ran, and no file need be read.
+ */
+static bool has_counted(const struct td_process *process, struct td_stop_watch *watch, bool first)
+{
+	const struct td_meter_page *meter = process->meter;
+	uint64_t before = watch->counted;
+
+	if (!meter)
+		return false;
+	watch->counted = atomic_load(&meter->launches) + atomic_load(&meter->gpu_ns);
+	return !first && watch->counted != before;
+}
+
 static void check_process(struct td_node *node, struct td_process *process, uint64_t now_ns)
 {
 	struct td_stop_watch *watch = &process->stop;
+	bool first = now_ns >= watch->looked_ns + ROW_NS, ran, heard = watch->heard;
+	enum td_stop before = watch->found, found;
 	uint64_t cpu_ticks = 0;
-	enum td_stop found = node->io.stop(process->peer, &cpu_ticks);
-	bool ran = cpu_ticks != watch->cpu_ticks, heard = watch->heard;
-	enum td_stop before = watch->found;
 
-	watch->found = found;
+	watch->found = TD_STOP_NONE;
 	watch->heard = false;
-	watch->cpu_ticks = cpu_ticks;
 	watch->looked_ns = now_ns;
+	if (has_counted(process, watch, first) && !watch->is)
+		return;
+	found = node->io.stop(process->peer, &cpu_ticks);
+	ran = cpu_ticks != watch->cpu_ticks;
+	watch->found = found;
+	watch->cpu_ticks = cpu_ticks;
 	if (watch->is && (!found || ran))
 		go_on(node, process, now_ns);
 	else if (!watch->is && found && before && !ran && !heard)

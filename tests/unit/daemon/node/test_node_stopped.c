@@ -188,6 +188,39 @@ TEST(one_that_uses_a_processor_or_speaks_is_not_stopped)
 	CHECK_EQ(w.events[TD_EVENT_CONTINUED], 1);
 }
 
+TEST(one_that_counts_work_is_not_looked_at_and_still_found_when_it_stops)
+{
+	static struct td_meter_page meter;
+
+	start();
+	struct fake *a = program(0, "a", 40 * MIB), *b = program(1, "b", 40 * MIB);
+
+	CHECK_EQ(td_node_set_job(
+			 &w.node, td_identity_local(1000), "a", "class", "guaranteed", w.now, NULL),
+		0);
+	meter = (struct td_meter_page){.launches = 7};
+	a->process->meter = &meter;
+	fake_want(&w, a);
+	settle(&w);
+	fake_want(&w, b);
+	/* Its count from before anybody waited says nothing of now. */
+	pass(200);
+	CHECK_EQ(a->looks, 1);
+	for (int i = 0; i < 300; i++) {
+		atomic_fetch_add(&meter.launches, 1);
+		pass(10);
+	}
+	CHECK_EQ(a->looks, 1);
+	stops(a);
+	pass(600);
+	CHECK(is_stopped(a));
+	/* A stopped program's page may be another process's, too: only the files count then. */
+	atomic_fetch_add(&meter.launches, 1);
+	pass(600);
+	CHECK(is_stopped(a));
+	a->process->meter = NULL;
+}
+
 TEST(one_that_is_stopped_in_the_midst_of_its_drain_is_passed_by)
 {
 	start();
