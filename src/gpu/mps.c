@@ -25,8 +25,8 @@
 #define PID_FILE          "nvidia-cuda-mps-control.pid"
 #define COMMAND_NS        (20 * TD_NS_PER_S) /* the first start may load the driver */
 #define LOOK_NS           (2 * TD_NS_PER_S)
-#define FIND_NS           (200 * TD_NS_PER_MS)
-#define RETRY_NS          (1 * TD_NS_PER_S) /* doubles with each failure */
+#define FIND_NS           (200 * TD_NS_PER_MS) /* doubles with each vain question, to LOOK_NS */
+#define RETRY_NS          (1 * TD_NS_PER_S)    /* doubles with each failure */
 #define RETRY_DOUBLINGS   6u
 #define LASTED_NS         (60 * TD_NS_PER_S)
 #define NEVER_NS          UINT64_MAX
@@ -579,6 +579,8 @@ static void decide(struct td_mpsd *mps, uint64_t now_ns)
 		let_go(mps, client, now_ns);
 	} else if (mps->control && now_ns >= mps->look_ns) {
 		mps->asked_ns = now_ns;
+		mps->finds = mps->is_sought ? mps->finds + 1 : 0;
+		mps->is_sought = false;
 		mps->look_ns = now_ns + LOOK_NS;
 		call(mps, TD_MPS_LIST, "get_server_list\n", now_ns);
 	} else if (!mps->control && !mps->wanted) {
@@ -636,9 +638,13 @@ void td_mpsd_restart(struct td_mpsd *mps)
 
 uint64_t td_mpsd_find(struct td_mpsd *mps)
 {
+	uint32_t doublings = mps->finds < RETRY_DOUBLINGS ? mps->finds : RETRY_DOUBLINGS;
+
 	if (mps->server || mps->state != TD_MPSD_READY || mps->call.pid)
 		return NEVER_NS;
-	return mps->look_ns = td_min_u64(mps->look_ns, mps->asked_ns + FIND_NS);
+	/* Without a GPU there is never a server, and each question starts a process. */
+	mps->is_sought = true;
+	return mps->look_ns = td_min_u64(mps->look_ns, mps->asked_ns + (FIND_NS << doublings));
 }
 
 void td_mpsd_terminate(struct td_mpsd *mps, pid_t client)

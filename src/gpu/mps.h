@@ -68,6 +68,8 @@ struct td_mpsd {
 	} call;                         /* the command that runs */
 	uint64_t retry_ns, look_ns;     /* time of the next start, and of the next question */
 	uint64_t asked_ns;              /* time of the last question */
+	bool is_sought;                 /* td_mpsd_find() was called since the last question */
+	uint32_t finds;                 /* questions in a row for which it was */
 	uint32_t failures;              /* failures in a row to start or to stay alive */
 	uint64_t started_ns, server_ns; /* when the control daemon and its server were found */
 	/* Clients that the server has to let go with terminate_client. 0: the entry is free. */

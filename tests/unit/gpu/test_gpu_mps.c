@@ -195,6 +195,38 @@ TEST(its_server_is_found_soon_where_there_are_clients)
 	end();
 }
 
+/* Lets the command that runs end. No time passes meanwhile, so that none follows it. */
+static void let_it_end(void)
+{
+	while (mps.call.pid) {
+		struct pollfd fd = {.fd = td_mpsd_fd(&mps), .events = POLLIN};
+
+		CHECK(poll(&fd, 1, 60000) == 1);
+		(void)td_mpsd_step(&mps, mps.asked_ns);
+	}
+}
+
+TEST(a_server_that_does_not_come_is_looked_for_ever_more_rarely)
+{
+	static const uint64_t pauses_ms[] = {200, 400, 800, 1600, 2000, 2000};
+
+	begin();
+	td_mpsd_want(&mps, true);
+	until(TD_MPSD_READY);
+	until_it_is_asked();
+	let_it_end();
+	for (size_t i = 0; i < sizeof(pauses_ms) / sizeof(*pauses_ms); i++) {
+		CHECK_EQ(td_mpsd_find(&mps) - mps.asked_ns, pauses_ms[i] * TD_NS_PER_MS);
+		until_it_is_asked();
+		let_it_end();
+	}
+	/* Nobody looks for it, and then somebody does again. */
+	until_it_is_asked();
+	let_it_end();
+	CHECK_EQ(td_mpsd_find(&mps) - mps.asked_ns, 200 * TD_NS_PER_MS);
+	end();
+}
+
 TEST(a_faulty_server_is_seen_and_its_end)
 {
 	pid_t server = fork();
