@@ -80,6 +80,7 @@ static int connect_to_server(void)
 	if (!sg_dir(dir, sizeof(dir)) ||
 		sg_client_new_with_notices(dir, sg_nvml_notice, &client, &device_count))
 		return NVML_ERROR_DRIVER_NOT_LOADED;
+	sg_nvml_forget();
 	for (unsigned i = 0; i < device_count; i++) {
 		struct sg_msg msg = {.type = SG_GPU_INFO, .gpu = i};
 
@@ -322,18 +323,10 @@ API nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *ret
 	return NVML_SUCCESS;
 }
 
-static int state_of(nvmlDevice_t device, const void *out, struct sg_gpu_state *ret)
-{
-	struct sg_msg msg;
-	int r = sg_nvml_check(device, out);
-
-	return r ? r : sg_nvml_ask(device, SG_GPU_STATE, &msg, ret, sizeof(*ret));
-}
-
 API nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *ret)
 {
 	struct sg_gpu_state state;
-	int r = state_of(device, ret, &state);
+	int r = sg_nvml_state(device, ret, &state);
 
 	if (!r)
 		*ret = (nvmlMemory_t){
@@ -344,7 +337,7 @@ API nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *ret)
 API nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *ret)
 {
 	struct sg_gpu_state state;
-	int r = state_of(device, ret, &state);
+	int r = sg_nvml_state(device, ret, &state);
 
 	if (!r && ret->version != NVML_MEMORY_V2)
 		r = NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
@@ -357,7 +350,7 @@ API nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t
 API nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *ret)
 {
 	struct sg_gpu_state state;
-	int r = state_of(device, ret, &state);
+	int r = sg_nvml_state(device, ret, &state);
 
 	if (!r)
 		*ret = (nvmlUtilization_t){
@@ -370,7 +363,7 @@ API nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilizat
 API nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, int type, unsigned *mhz)
 {
 	struct sg_gpu_state state;
-	int r = state_of(device, mhz, &state);
+	int r = sg_nvml_window(device, mhz, &state);
 
 	if (!r && (type < 0 || type >= NVML_CLOCK_N))
 		r = NVML_ERROR_INVALID_ARGUMENT;
@@ -399,7 +392,7 @@ API nvmlReturn_t nvmlDeviceGetCurrentClocksEventReasons(
 	nvmlDevice_t device, unsigned long long *reasons)
 {
 	struct sg_gpu_state state;
-	int r = state_of(device, reasons, &state);
+	int r = sg_nvml_window(device, reasons, &state);
 
 	if (r)
 		return r;
@@ -435,7 +428,7 @@ API nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, int kind, unsigned lo
 {
 	struct sg_gpu_state state;
 	unsigned long long at_us;
-	int r = state_of(device, type && count ? type : NULL, &state);
+	int r = sg_nvml_window(device, type && count ? type : NULL, &state);
 
 	if (r)
 		return r;
@@ -458,7 +451,7 @@ API nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, int kind, unsigned lo
 API nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device, int sensor, unsigned *celsius)
 {
 	struct sg_gpu_state state;
-	int r = state_of(device, celsius, &state);
+	int r = sg_nvml_state(device, celsius, &state);
 
 	if (!r && sensor != NVML_TEMPERATURE_GPU)
 		r = NVML_ERROR_INVALID_ARGUMENT;
@@ -470,7 +463,7 @@ API nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device, int sensor, unsig
 API nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned *mw)
 {
 	struct sg_gpu_state state;
-	int r = state_of(device, mw, &state);
+	int r = sg_nvml_state(device, mw, &state);
 
 	if (!r)
 		*mw = state.power_mw;
@@ -480,7 +473,7 @@ API nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned *mw)
 API nvmlReturn_t nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t device, unsigned *mw)
 {
 	struct sg_gpu_state state;
-	int r = state_of(device, mw, &state);
+	int r = sg_nvml_state(device, mw, &state);
 
 	if (!r)
 		*mw = state.max_power_mw;
@@ -608,7 +601,7 @@ API nvmlReturn_t nvmlDeviceGetMPSComputeRunningProcesses_v3(
 API nvmlReturn_t nvmlDeviceGetPerformanceState(nvmlDevice_t device, int *ret)
 {
 	struct sg_gpu_state state;
-	int r = state_of(device, ret, &state);
+	int r = sg_nvml_state(device, ret, &state);
 
 	if (!r)
 		*ret = state.utilisation_ppm ? 0 : 8;

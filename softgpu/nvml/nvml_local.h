@@ -29,5 +29,14 @@ int sg_nvml_ready(void);
 int sg_nvml_ask(nvmlDevice_t device, uint32_t type, struct sg_msg *msg, void *extra, size_t len);
 nvmlDevice_t sg_nvml_device(unsigned index); /* returns NULL if there is none */
 
+/* -- state.c: these return what sg_nvml_check() and sg_nvml_ask() do -- */
+int sg_nvml_state(nvmlDevice_t device, const void *out, struct sg_gpu_state *ret);
+/*
+ * For figures of the last whole window and the clock, which programs read one after the other: an
+ * answer serves the calls of a millisecond. NVML keeps such figures for longer.
+ */
+int sg_nvml_window(nvmlDevice_t device, const void *out, struct sg_gpu_state *ret);
+void sg_nvml_forget(void); /* called when the server may be another one */
+
 /* -- events.c: for sg_client_new_with_notices() -- */
 void sg_nvml_notice(const struct sg_msg *msg);
