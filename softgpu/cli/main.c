@@ -610,7 +610,9 @@ static int dispatch(int argc, char **argv)
 		return verbs[i].run(argc - 1, argv + 1);
 	}
 	if (argc > 1)
-		return fail("\"%s\" is not a verb: see softgpu --help", argv[1]);
+		return fail("\"%s\" is not a verb: expected one such as start, run or status: see "
+			    "softgpu --help",
+			argv[1]);
 	usage(stderr);
 	return EXIT_OURS;
 }

@@ -111,6 +111,19 @@ int td_command_answer(const struct td_command *command, int argc, char **argv)
 	return -1;
 }
 
+/* Puts the option's name before what was said about its value, unless it is there already. */
+static void name_option(const struct td_command *command, int letter, struct td_err *err)
+{
+	const struct td_err said = *err;
+
+	for (size_t i = 0; i < command->count && strncmp(said.msg, "--", 2); i++)
+		if (command->options[i].letter == letter) {
+			(void)td_err_set(
+				err, said.code, "--%s: %s", command->options[i].name, said.msg);
+			return;
+		}
+}
+
 int td_command_parse(
 	const struct td_command *command, int argc, char **argv, void *arg, struct td_err *err)
 {
@@ -129,7 +142,11 @@ int td_command_parse(
 		if (letter == '?' || letter == ':')
 			return td_refuse_option(letter, argv, table, help, err);
 		r = td_check_optarg(argv, err);
-		r = r ? r : command->take(arg, letter, optarg, err);
+		if (r)
+			return r;
+		r = command->take(arg, letter, optarg, err);
+		if (r)
+			name_option(command, letter, err);
 	}
 	return r || optind == argc ? r : td_err_expected(err, -EINVAL, argv[optind], "an option");
 }

@@ -45,7 +45,10 @@ struct td_command {
 
 /* Answers --help or --version, wherever it stands. Returns the exit status; -1: neither is there */
 int td_command_answer(const struct td_command *command, int argc, char **argv);
-/* Gives each option to take(arg). Returns 0, or -errno with err; refuses arguments of any kind. */
+/*
+ * Gives each option to take(arg). Returns 0, or -errno with err, which begins with the option's
+ * name; refuses arguments of any kind.
+ */
 int td_command_parse(
 	const struct td_command *command, int argc, char **argv, void *arg, struct td_err *err);
 /* Prints the sentence on stderr, behind the program's name. Returns `status`. */

@@ -142,6 +142,17 @@ static int look_for_daemon(const char *path)
 	return r;
 }
 
+/* The next step of a user who has chosen no place for the socket: /run/tandem is of root. */
+static const char *where_else(void)
+{
+	const char *path = getenv("TANDEM_SOCKET"), *dir = getenv("XDG_RUNTIME_DIR");
+
+	return !geteuid() || (path && *path) || (dir && *dir)
+		       ? ""
+		       : ": set XDG_RUNTIME_DIR, or TANDEM_SOCKET to a path where this user may "
+			 "write";
+}
+
 int td_cli_ensure_daemon(void)
 {
 	char path[256], log[sizeof(path) + 8], why[256] = "";
@@ -167,7 +178,8 @@ int td_cli_ensure_daemon(void)
 	if (r == -ECONNRESET || r == -EPIPE)
 		return td_cli_say_no_daemon(path, -1, r);
 	if (*why)
-		return td_cli_fail("no daemon could be started at \"%s\": %s", path, why);
+		return td_cli_fail(
+			"no daemon could be started at \"%s\": %s%s", path, why, where_else());
 	if (snprintf(log, sizeof(log), "%s.log", path) < (int)sizeof(log) && !access(log, R_OK))
 		return td_cli_fail(
 			"no daemon could be started at %s (%s): see %s", path, strerror(-r), log);

@@ -491,6 +491,7 @@ def verbs_say_how_they_are_used_and_quote_what_they_do_not_take():
                                         (["completion", "bash", "x"], "x", "behind the shell"),
                                         (["run", "--layers", "conv"], "conv", "or the counts")):
             refused(world, TANDEM, *words, quoted=quoted, expected=(expected,))
+        refused(world, SOFTGPU, "fly", quoted="fly", expected=("such as start,",))
 
 
 def into(world, path, *command):

@@ -61,13 +61,11 @@ static int take_prefix(const char *prefix, struct td_err *err)
 static int take_time(
 	const char *text, uint64_t least_s, uint64_t most_s, uint64_t *ret_ns, struct td_err *err)
 {
-	int r = td_parse_duration(text, ret_ns, err);
-
-	if (r || (*ret_ns >= least_s * TD_NS_PER_S && *ret_ns <= most_s * TD_NS_PER_S))
-		return r;
-	return td_err_set(err, -ERANGE,
-		"\"%.64s\" is out of range: expected a time from %u s to %u s", text,
-		(unsigned)least_s, (unsigned)most_s);
+	if (!td_parse_duration(text, ret_ns, NULL) && *ret_ns >= least_s * TD_NS_PER_S &&
+		*ret_ns <= most_s * TD_NS_PER_S)
+		return 0;
+	return td_err_set(err, -ERANGE, "\"%.64s\" is not valid: expected a time from %u s to %u s",
+		text, (unsigned)least_s, (unsigned)most_s);
 }
 
 static int take_option(void *arg, int letter, const char *text, struct td_err *err)

@@ -81,10 +81,9 @@ static int take_time(const char *text, uint64_t min_ns, uint64_t max_ns, const c
 	uint64_t *ret, struct td_err *err)
 {
 	uint64_t ns;
-	int r = td_parse_duration(text, &ns, err);
 
-	if (r)
-		return r;
+	if (td_parse_duration(text, &ns, NULL))
+		return td_err_expected(err, -EINVAL, text, expected);
 	if (ns < min_ns || ns > max_ns)
 		return td_err_expected(err, -ERANGE, text, expected);
 	*ret = ns;
