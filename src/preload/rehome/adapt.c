@@ -13,6 +13,8 @@
 #include "preload/driver/real.h"
 #include "preload/rehome/objects.h"
 
+#define PARAMETERS_MAX 16 /* of a call of the driver; POINTERS() takes no more */
+
 /* -- adapters by kinds of parameters -- */
 
 /* Returns the twin of the program's context on the current GPU. */
@@ -80,15 +82,11 @@ static bool follows(unsigned symbol)
 	}
 }
 
-/*
- * args[i] points to the adapter's copy of the i-th parameter. Handles that the call reads are
- * replaced in place.
- */
-static void enter(unsigned symbol, void *const *args)
+/* args[i] points to the adapter's copy of the i-th parameter, of a handle's size or less. */
+static void replace(unsigned symbol, void *const *args)
 {
 	const char *kind = td_symbols[symbol].kinds;
 
-	td_rehome_sync();
 	for (unsigned i = 0; *kind; kind++) {
 		if (*kind == '*' || *kind == '&') {
 			while (kind[1] == '*' || kind[1] == '&')
@@ -100,6 +98,47 @@ static void enter(unsigned symbol, void *const *args)
 			*(CUdevice *)args[i] = td_rehome_device(*(CUdevice *)args[i]);
 		}
 		i++;
+	}
+}
+
+/* Keeps the handles and devices that replace() changes, or puts them back. */
+static void keep(unsigned symbol, void *const *args, void **kept, bool back)
+{
+	const char *kind = td_symbols[symbol].kinds;
+
+	for (unsigned i = 0; *kind; kind++) {
+		if (*kind == '*' || *kind == '&') {
+			while (kind[1] == '*' || kind[1] == '&')
+				kind++;
+			kind++;
+		} else if (strchr("csemf", *kind)) {
+			memcpy(back ? args[i] : &kept[i], back ? &kept[i] : args[i],
+				sizeof(void *));
+		} else if (*kind == 'D') {
+			memcpy(back ? args[i] : &kept[i], back ? &kept[i] : args[i],
+				sizeof(CUdevice));
+		}
+		i++;
+	}
+}
+
+/*
+ * Replaces the handles that the call reads in place. If the program moves just then, it is done
+ * again: a twin on one GPU would be used with another GPU's context, which the driver refuses.
+ */
+static void enter(unsigned symbol, void *const *args)
+{
+	void *kept[PARAMETERS_MAX];
+	int home = td_rehome_here();
+
+	keep(symbol, args, kept, false);
+	td_rehome_sync();
+	replace(symbol, args);
+	while (home != td_rehome_here()) {
+		home = td_rehome_here();
+		keep(symbol, args, kept, true);
+		td_rehome_sync();
+		replace(symbol, args);
 	}
 }
 

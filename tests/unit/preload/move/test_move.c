@@ -35,6 +35,8 @@ static __thread CUcontext stack[8];
 static __thread unsigned depth;
 /* Called once, in the middle of the driver's next call that makes a stream. */
 static void (*_Atomic in_create)(void);
+/* Called once, in the middle of the driver's next call that tells the current context. */
+static void (*in_current)(void);
 static _Atomic bool fails; /* the driver makes no stream on the second GPU */
 
 /* In the place of the agent's: there is no agent here that could introduce a GPU to a daemon. */
@@ -48,7 +50,12 @@ void __wrap_td_agent_expect(unsigned slot)
 
 static CUresult current(CUcontext *ret)
 {
+	void (*meanwhile)(void) = in_current;
+
+	in_current = NULL;
 	*ret = depth ? stack[depth - 1] : NULL;
+	if (meanwhile)
+		meanwhile();
 	return CUDA_SUCCESS;
 }
 
@@ -147,6 +154,13 @@ static CUresult end_stream(CUstream stream)
 	return CUDA_SUCCESS;
 }
 
+/* The fake takes no stream of another context than the current one. */
+static CUresult flags_of(CUstream stream, unsigned *ret)
+{
+	*ret = 0;
+	return depth && stream->of == stack[depth - 1] ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
 static unsigned stream_count(void)
 {
 	unsigned n = 0;
@@ -180,6 +194,7 @@ static void begin(void)
 	td_real.cuStreamCreate = make_stream;
 	td_real.cuStreamCreateWithPriority = make_stream_of;
 	td_real.cuStreamDestroy_v2 = end_stream;
+	td_real.cuStreamGetFlags = flags_of;
 	hooks_begin(&td_backend_swap);
 	driver = td_real;
 	td_true = &driver;
@@ -395,6 +410,33 @@ TEST(where_such_a_twin_cannot_be_made_the_program_stays)
 	CHECK_EQ(go(), 0);
 	CHECK_EQ(here(), 1);
 	end(since);
+}
+
+static void switch_now(void)
+{
+	td_rehome_switch(!here());
+}
+
+/* Its context was set for the one GPU, and its handles would be exchanged for the other's. */
+TEST(a_query_in_the_middle_of_which_the_program_moves_is_one_of_the_new_gpu)
+{
+	CUdevice from;
+	CUstream stream;
+	unsigned flags;
+
+	begin();
+	use_own_context();
+	CHECK_EQ(td_real.cuStreamCreate(&stream, 0), CUDA_SUCCESS);
+	must_prepare();
+	CHECK_EQ(go(), 0);
+	from = here();
+	use_own_context();
+	in_current = switch_now;
+	CHECK_EQ(td_real.cuStreamGetFlags(stream, &flags), CUDA_SUCCESS);
+	CHECK(!in_current);
+	CHECK_EQ(here(), !from);
+	switch_now();
+	end(stream);
 }
 
 TEST(no_preparation_leaves_a_stream_behind)
