@@ -334,10 +334,14 @@ def a_page_shows_jobs_pauses_and_evicts_one():
             browser.ask("document.querySelector('.lower').scrollIntoView()")
             for part in ("#events", "#detail"):
                 browser.ask(f"document.querySelector('{part}').style.maxHeight = '60px'")
-                browser.ask(f"document.querySelector('{part}').focus()")
-                browser.press("PageDown")
-                until(lambda: browser.ask(f"document.querySelector('{part}').scrollTop") > 0,
-                      f"{part} is scrolled")
+
+                def is_scrolled():
+                    """What is shown there may have come only now."""
+                    browser.ask(f"document.querySelector('{part}').focus()")
+                    browser.press("PageDown")
+                    return browser.ask(f"document.querySelector('{part}').scrollTop") > 0
+
+                until(is_scrolled, f"{part} is scrolled")
                 browser.ask(f"document.querySelector('{part}').style.maxHeight = ''")
             assert text("#detail h2") == name, "the cursor has not moved"
             # Who fails or is late is counted in the bar.
