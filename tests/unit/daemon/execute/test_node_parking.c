@@ -2,6 +2,11 @@
 #include "unit/daemon/action_world.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "daemon/execute/parking.h"
 #include "daemon/explain/explain.h"
@@ -247,6 +252,61 @@ TEST(nobody_has_all_helpers)
 	}
 	CHECK(!td_helpers_allow(&helpers, one));
 	CHECK(td_helpers_allow(&helpers, other));
+}
+
+static uint64_t no_turn(void *arg, uint64_t now_ns)
+{
+	(void)arg;
+	(void)now_ns;
+	return TD_NEVER;
+}
+
+/* A real process ends in the helper's place: by the signal, or with status 0, which is DONE. */
+static void process_ends(int signal)
+{
+	struct td_helpers helpers;
+	struct td_loop loop;
+	siginfo_t info;
+	int steps[2];
+	pid_t pid;
+
+	CHECK_EQ(td_loop_init(&loop, no_turn, NULL), 0);
+	td_helpers_init(&helpers, &loop, &w.node);
+	CHECK_EQ(pipe2(steps, O_CLOEXEC | O_NONBLOCK), 0);
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		if (signal)
+			(void)kill(getpid(), signal);
+		_exit(0);
+	}
+	CHECK(pid > 0);
+	helpers.all[0].pid = pid;
+	helpers.all[0].number = helped.number;
+	helpers.all[0].steps = steps[0];
+	helpers.all[0].source.fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	CHECK_EQ(td_loop_add(&loop, &helpers.all[0].source), 0);
+	CHECK_EQ(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	td_helpers_turn(&helpers, w.now);
+	CHECK_EQ(helpers.all[0].source.fd, -1);
+	(void)settle(&w);
+	close(steps[1]);
+	td_loop_deinit(&loop);
+}
+
+/* The status of a process that a signal ended reads as DONE, too. */
+TEST(a_helper_that_a_signal_ended_has_not_done_its_work)
+{
+	begin_parking(MIB);
+	checkpoint();
+	process_ends(SIGKILL);
+	CHECK(!state_is("checkpointed"));
+	CHECK_EQ(orders, 2);
+	CHECK_EQ(helped.what, TD_CHECKPOINT_BACK);
+	begin_parking(MIB);
+	checkpoint();
+	process_ends(0);
+	CHECK(state_is("checkpointed"));
 }
 
 TEST(what_would_break_a_program_is_not_tried)
