@@ -307,13 +307,18 @@ static uint32_t gpus_answer(const struct td_peer *peer)
  */
 static void ask_gpus(struct td_peer *peer, bool policies, uint64_t now_ns)
 {
+	struct td_watch *watch = &peer->server->watch;
+	bool is_fresh;
+
 	if (peer->gpus_asked_ns)
 		return;
 	peer->asks_policies = policies;
-	if (td_watch_is_fresh(&peer->server->watch, now_ns))
+	is_fresh = td_watch_is_fresh(watch, now_ns);
+	/* The node is given a sample after the messages of a turn, so it may not have it yet. */
+	if (is_fresh && watch->sample.time_ns == peer->server->seen_ns)
 		td_answer_begin(peer, gpus_answer(peer), "", now_ns);
 	else
-		peer->gpus_asked_ns = now_ns;
+		peer->gpus_asked_ns = is_fresh ? watch->sample.time_ns : now_ns;
 }
 
 static void watch(struct td_peer *peer, uint64_t period_ns, uint64_t now_ns)

@@ -349,6 +349,31 @@ TEST(a_gpus_holder_is_named_to_its_own_user)
 	end();
 }
 
+TEST(a_tool_that_comes_with_the_first_sample_hears_of_the_gpus)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_list_gpus};
+
+	begin();
+	tool.who = td_identity_local(ME);
+	server.watch.sampler = (struct td_sampler *)&server; /* it is not asked */
+	server.watch.period_ns = TD_NS_PER_S;
+	server.watch.sample.time_ns = NOW;
+	CHECK_EQ(td_tool_request(&tool, &msg, NOW + 1000), 0);
+	read_rows();
+	CHECK_EQ(row_count, 0);
+	/* Later in the turn the node is given the sample. */
+	fills(comes(72, THEY, "theirs", 9 * MIB));
+	server.seen_ns = NOW;
+	CHECK_EQ(td_tool_turn(&tool, NOW + 2000), NOW + 2000);
+	td_answer_send_part(&tool, NOW + 2000);
+	read_rows();
+	CHECK_EQ(rows[0].type, TD_MSG_TYPE_gpu);
+	CHECK_EQ(td_tool_request(&tool, &msg, NOW + 3000), 0);
+	read_rows();
+	CHECK_EQ(rows[0].type, TD_MSG_TYPE_gpu); /* at once */
+	end();
+}
+
 TEST(each_policy_is_listed_with_all_that_it_lacks)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_list_policies};
