@@ -135,7 +135,7 @@ def what_is_typed_wrong_is_quoted():
     with World() as world:
         for arguments, quoted in (
                 (["--listen", "0.0.0.0:0"], "0.0.0.0:0"), (["--listen", "80"], "'80'"),
-                (["-d", "1ms"], "'1ms'"), (["extra"], '"extra"'),
+                (["-d", "1ms"], '"1ms"'), (["extra"], '"extra"'),
                 (["--token-file", "/dev/null"], "/dev/null"), (["--nonsense"], "--nonsense")):
             done = world.call(TANDEM, "web", *arguments)
             assert done.returncode == 125 and quoted in done.stderr, (arguments, done)
