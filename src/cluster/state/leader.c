@@ -113,7 +113,7 @@ static void follow(struct td_leader *leader, const struct td_state_item *item, u
 	watch_from(leader, item->revision);
 	/* The watch tells of the key's end; asking again heals a watch that broke. */
 	leader->next_ns = now_ns + ttl_of(leader) / 2;
-	if (leader->held_ns)
+	if (leader->held_ns && td_state_renews_leases(leader->state))
 		leader->next_ns = td_min_u64(leader->next_ns, leader->held_ns + ttl_of(leader));
 }
 

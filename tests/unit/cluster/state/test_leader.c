@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/time.h"
+#include "cluster/state/kind.h"
 #include "cluster/state/leader.h"
 #include "cluster/state/memory.h"
 
@@ -160,6 +161,24 @@ TEST(one_that_hears_late_of_a_leader_follows_it)
 		let_pass((uint64_t)(i + 10) * S);
 		td_memory_cut(state[1], false);
 		let_pass(S / 2);
+		CHECK(td_leader_leads(leader[0], now_ns));
+	}
+	end();
+}
+
+/* As in Kubernetes, whose Lease compares times itself: a key that does not change says nothing. */
+TEST(where_keys_are_not_renewed_a_follower_looks_no_more_often_and_deletes_nothing)
+{
+	struct td_state_kind kind;
+
+	begin();
+	kind = *state[0]->kind;
+	kind.renews_leases = false;
+	for (unsigned i = 0; i < 2; i++)
+		state[i]->kind = &kind;
+	for (unsigned i = 0; i < 50; i++) {
+		let_pass(S);
+		CHECK(next_ns[1] > now_ns);
 		CHECK(td_leader_leads(leader[0], now_ns));
 	}
 	end();
