@@ -166,7 +166,7 @@ TEST(one_that_hears_late_of_a_leader_follows_it)
 	end();
 }
 
-/* As in Kubernetes, whose Lease compares times itself: a key that does not change says nothing. */
+/* Kubernetes is such a state: its Lease has a time of its own, and its revision stays the same. */
 TEST(where_keys_are_not_renewed_a_follower_looks_no_more_often_and_deletes_nothing)
 {
 	struct td_state_kind kind;

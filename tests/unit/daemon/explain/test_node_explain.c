@@ -3,16 +3,24 @@
 
 #define MS 1000000ull
 
+/* Two programs do not fit together, and the second has been waiting for the first for 40 ms. */
+static void begin_with_one_that_waits(void)
+{
+	static const char *const names[] = {"train-a", "train-b"};
+
+	begin();
+	for (unsigned i = 0; i < 2; i++) {
+		fake_want(&w, program(i, names[i], 48 * MIB));
+		settle(&w);
+	}
+	w.now += 40 * MS;
+}
+
 TEST(explanations_name_who_is_in_the_way)
 {
-	begin();
-	struct fake *a = program(0, "train-a", 48 * MIB), *b = program(1, "train-b", 48 * MIB);
+	const struct fake *a = &w.fakes[0], *b = &w.fakes[1];
 
-	fake_want(&w, a);
-	settle(&w);
-	fake_want(&w, b);
-	settle(&w);
-	w.now += 40 * MS;
+	begin_with_one_that_waits();
 	CHECK(strstr(explained(&w, b), "train-a (pid 100)"));
 	CHECK(strstr(explained(&w, b), "waiting for 40.0 ms"));
 	CHECK(strstr(explained(&w, a), "may use its GPU"));
@@ -21,15 +29,9 @@ TEST(explanations_name_who_is_in_the_way)
 TEST(a_holder_that_is_idle_now_has_not_been_idle_since_it_got_the_gpu)
 {
 	struct td_msg idle = {.type = TD_MSG_TYPE_idle};
+	struct fake *a = &w.fakes[0], *b = &w.fakes[1];
 
-	begin();
-	struct fake *a = program(0, "train-a", 48 * MIB), *b = program(1, "train-b", 48 * MIB);
-
-	fake_want(&w, a);
-	settle(&w);
-	fake_want(&w, b);
-	settle(&w);
-	w.now += 40 * MS;
+	begin_with_one_that_waits();
 	CHECK(strstr(
 		explained(&w, b), "train-a (pid 100) has been running on its GPU for 40.0 ms"));
 	idle.idle.since_ns = w.now;
