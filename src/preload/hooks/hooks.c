@@ -54,15 +54,19 @@ WAITING_COPY(
 
 /* -- captures -- */
 
+/* A move to another GPU must not come between the call and its record. */
 #define BEGIN_CAPTURE(symbol)                                                                      \
 	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
 	{                                                                                          \
 		CUresult r;                                                                        \
+		td_rehome_begin();                                                                 \
 		td_context_capture_begin();                                                        \
 		r = td_real.symbol TD_ARGS_##symbol;                                               \
 		td_context_capture_begun(!r, stream);                                              \
+		td_rehome_end();                                                                   \
 		return r;                                                                          \
 	}
+/* The graph is a reason not to move before the capture is none any more. */
 #define END_CAPTURE(symbol, null_stream)                                                           \
 	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
 	{                                                                                          \
@@ -71,12 +75,12 @@ WAITING_COPY(
 		bool known = td_real.cuStreamIsCapturing &&                                        \
 			     !td_real.cuStreamIsCapturing(named, &before);                         \
 		CUresult r = td_real.symbol TD_ARGS_##symbol;                                      \
+		if (!r)                                                                            \
+			td_unmovable_note(TD_UNMOVABLE(GRAPHS));                                   \
 		/* A failed call may have ended an invalid capture, or found none. */              \
 		if (!r || (known && before && !td_real.cuStreamIsCapturing(named, &after) &&       \
 				  !after))                                                         \
 			td_context_capture_ended(stream);                                          \
-		if (!r)                                                                            \
-			td_unmovable_note(TD_UNMOVABLE(GRAPHS));                                   \
 		return r;                                                                          \
 	}
 

@@ -101,16 +101,18 @@ static int add_pair(CUcontext to)
 
 CUresult td_hook_cuCtxEnablePeerAccess(CUcontext a0, unsigned a1)
 {
-	CUresult r = td_real.cuCtxEnablePeerAccess(a0, a1);
+	CUresult r, error;
 
-	if (r)
-		return r;
-	r = add_pair(a0);
-	if (r)
-		(void)td_real.cuCtxDisablePeerAccess(a0);
-	else
+	/* A move to another GPU must not come between the call and its record. */
+	td_rehome_begin();
+	r = td_real.cuCtxEnablePeerAccess(a0, a1);
+	error = r ? r : add_pair(a0);
+	if (!error)
 		td_unmovable_note(TD_UNMOVABLE(PEERS));
-	return r;
+	else if (!r)
+		(void)td_real.cuCtxDisablePeerAccess(a0);
+	td_rehome_end();
+	return error;
 }
 
 CUresult td_hook_cuCtxDisablePeerAccess(CUcontext a0)

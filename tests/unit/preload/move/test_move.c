@@ -33,6 +33,9 @@ static _Atomic unsigned context_count, refused;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread CUcontext stack[8];
 static __thread unsigned depth;
+static CUstream _Atomic capturing; /* the driver's stream on which a capture is open */
+/* Was GRAPHS a reason before the capture's end was noted? */
+static bool knows_graph, asks_graph;
 /* Called once, in the middle of the driver's next call that makes a stream. */
 static void (*_Atomic in_create)(void);
 /* Called once, in the middle of the driver's next call that tells the current context. */
@@ -53,6 +56,8 @@ static CUresult current(CUcontext *ret)
 	void (*meanwhile)(void) = in_current;
 
 	in_current = NULL;
+	if (asks_graph)
+		knows_graph = atomic_load(&td_unmovable_noted) & TD_UNMOVABLE(GRAPHS);
 	*ret = depth ? stack[depth - 1] : NULL;
 	if (meanwhile)
 		meanwhile();
@@ -161,6 +166,45 @@ static CUresult flags_of(CUstream stream, unsigned *ret)
 	return depth && stream->of == stack[depth - 1] ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
+/* The fake takes no stream of another context than the current one. */
+static CUresult begin_capture(CUstream stream, int mode)
+{
+	(void)mode;
+	if (!depth || stream->of != stack[depth - 1])
+		return CUDA_ERROR_INVALID_HANDLE;
+	atomic_store(&capturing, stream);
+	return CUDA_SUCCESS;
+}
+
+static CUresult end_capture(CUstream stream, void **ret)
+{
+	static int graph;
+
+	if (atomic_load(&capturing) != stream)
+		return CUDA_ERROR_ILLEGAL_STATE;
+	atomic_store(&capturing, NULL);
+	asks_graph = true;
+	*ret = &graph;
+	return CUDA_SUCCESS;
+}
+
+static CUcontext reaching; /* the context that has peer access */
+
+static CUresult enable_peer(CUcontext peer, unsigned flags)
+{
+	(void)peer;
+	(void)flags;
+	reaching = depth ? stack[depth - 1] : NULL;
+	return CUDA_SUCCESS;
+}
+
+static CUresult disable_peer(CUcontext peer)
+{
+	(void)peer;
+	reaching = NULL;
+	return CUDA_SUCCESS;
+}
+
 static unsigned stream_count(void)
 {
 	unsigned n = 0;
@@ -195,6 +239,10 @@ static void begin(void)
 	td_real.cuStreamCreateWithPriority = make_stream_of;
 	td_real.cuStreamDestroy_v2 = end_stream;
 	td_real.cuStreamGetFlags = flags_of;
+	td_real.cuStreamBeginCapture_v2 = begin_capture;
+	td_real.cuStreamEndCapture = end_capture;
+	td_real.cuCtxEnablePeerAccess = enable_peer;
+	td_real.cuCtxDisablePeerAccess = disable_peer;
 	hooks_begin(&td_backend_swap);
 	driver = td_real;
 	td_true = &driver;
@@ -235,6 +283,14 @@ static void must_prepare(void)
 	CHECK_EQ(reasons, 0);
 }
 
+static void must_not_move(uint64_t why)
+{
+	uint64_t reasons = 0;
+
+	CHECK(!prepare(&reasons));
+	CHECK_EQ(reasons, why);
+}
+
 static uint64_t go(void)
 {
 	struct td_moved_to to = {0};
@@ -257,7 +313,7 @@ static void *twin_of(CUstream stream, int home)
 
 static pthread_t other;
 static CUstream _Atomic made;
-static _Atomic bool has_begun, goes_on;
+static _Atomic bool has_begun, has_returned, goes_on;
 static _Atomic int other_result;
 
 static void *make_one(void *arg)
@@ -269,6 +325,7 @@ static void *make_one(void *arg)
 	atomic_store(&has_begun, true);
 	atomic_store(&other_result, td_real.cuStreamCreate(&stream, 0));
 	atomic_store(&made, stream);
+	atomic_store(&has_returned, true);
 	return NULL;
 }
 
@@ -276,6 +333,7 @@ static void begin_other(void *(*run)(void *arg))
 {
 	atomic_store(&made, NULL);
 	atomic_store(&has_begun, false);
+	atomic_store(&has_returned, false);
 	atomic_store(&goes_on, false);
 	CHECK(!pthread_create(&other, NULL, run, NULL));
 }
@@ -330,18 +388,19 @@ TEST(a_call_that_makes_an_object_is_waited_for)
 }
 
 static _Atomic bool came_too_early;
+static void *(*tries)(void *arg);
 
 /* In the middle of the move, when it makes the twin of a stream. */
 static void let_other_try(void)
 {
 	uint64_t until_ns;
 
-	begin_other(make_one);
+	begin_other(tries);
 	CHECK(comes(&has_begun));
 	until_ns = td_time_now_ns() + SHORT;
-	while (!atomic_load(&made) && td_time_now_ns() < until_ns)
+	while (!atomic_load(&has_returned) && td_time_now_ns() < until_ns)
 		td_time_sleep_until_ns(td_time_now_ns() + TD_NS_PER_MS / 10);
-	atomic_store(&came_too_early, atomic_load(&made) != NULL);
+	atomic_store(&came_too_early, atomic_load(&has_returned));
 }
 
 TEST(what_is_made_in_the_middle_of_a_move_is_made_on_the_new_gpu)
@@ -354,6 +413,7 @@ TEST(what_is_made_in_the_middle_of_a_move_is_made_on_the_new_gpu)
 	use_own_context();
 	CHECK_EQ(td_real.cuStreamCreate(&stream, 0), CUDA_SUCCESS);
 	depth = 0;
+	tries = make_one;
 	atomic_store(&in_create, let_other_try);
 	CHECK_EQ(go(), 0);
 	end_other();
@@ -453,6 +513,81 @@ TEST(no_preparation_leaves_a_stream_behind)
 	CHECK_EQ(go(), 0);
 	CHECK_EQ(stream_count(), before);
 	CHECK_EQ(atomic_load(&refused), 0);
+}
+
+/* -- calls that make the program unmovable -- */
+
+static CUstream named;
+
+static void *capture(void *arg)
+{
+	(void)arg;
+	use_own_context();
+	atomic_store(&has_begun, true);
+	atomic_store(&other_result, td_hook_cuStreamBeginCapture_v2(named, 0));
+	atomic_store(&has_returned, true);
+	return NULL;
+}
+
+/* On the old one its end would be that of no capture, and its launches would run. */
+TEST(a_capture_that_begins_in_the_middle_of_a_move_begins_on_the_new_gpu)
+{
+	CUdevice from = here();
+	void *graph;
+
+	begin();
+	must_prepare();
+	use_own_context();
+	CHECK_EQ(td_real.cuStreamCreate(&named, 0), CUDA_SUCCESS);
+	depth = 0;
+	tries = capture;
+	atomic_store(&in_create, let_other_try);
+	CHECK_EQ(go(), 0);
+	end_other();
+	CHECK(!atomic_load(&came_too_early));
+	CHECK_EQ(here(), !from);
+	CHECK_EQ(atomic_load(&capturing), twin_of(named, here()));
+	must_not_move(TD_UNMOVABLE(CAPTURE));
+	use_own_context();
+	CHECK_EQ(td_hook_cuStreamEndCapture(named, &graph), CUDA_SUCCESS);
+	/* No move may come between the end of the capture and the graph. */
+	CHECK(knows_graph);
+	asks_graph = false;
+	must_not_move(TD_UNMOVABLE(GRAPHS));
+	atomic_store(&td_unmovable_noted, 0);
+	end(named);
+}
+
+static void *reach(void *arg)
+{
+	(void)arg;
+	use_own_context();
+	atomic_store(&has_begun, true);
+	atomic_store(&other_result, td_hook_cuCtxEnablePeerAccess(&contexts[7], 0));
+	atomic_store(&has_returned, true);
+	return NULL;
+}
+
+TEST(peer_access_that_is_enabled_in_the_middle_of_a_move_is_that_of_the_new_gpu)
+{
+	CUdevice from = here();
+
+	begin();
+	must_prepare();
+	use_own_context();
+	CHECK_EQ(td_real.cuStreamCreate(&named, 0), CUDA_SUCCESS);
+	depth = 0;
+	tries = reach;
+	atomic_store(&in_create, let_other_try);
+	CHECK_EQ(go(), 0);
+	end_other();
+	CHECK(!atomic_load(&came_too_early));
+	CHECK_EQ(reaching, &contexts[!from]);
+	must_not_move(TD_UNMOVABLE(PEERS));
+	use_own_context();
+	CHECK_EQ(td_hook_cuCtxDisablePeerAccess(&contexts[7]), CUDA_SUCCESS);
+	atomic_store(&td_unmovable_noted, 0);
+	end(named);
 }
 
 /* -- an allocation that waits for the daemon -- */
