@@ -643,6 +643,7 @@ static bool may_allocate(const struct exec *known)
 	return atomic_load_explicit(known ? &known->allocates : &crowded, memory_order_relaxed);
 }
 
+/* td_real's function may be read before the gate: a program that has a graph does not move. */
 #define WITH_GRAPH(symbol, own_stream, null_stream, is_launch)                                     \
 	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
 	{                                                                                          \

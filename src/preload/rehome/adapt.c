@@ -204,7 +204,14 @@ static void leave(unsigned symbol, void *const *args, CUresult r)
 #include "cuda/symbols.def"
 #undef SYMBOL
 
-/* -- calls with structs that contain handles: these get a copy with the twins' handles -- */
+/*
+ * -- calls with structs that contain handles: these get a copy with the twins' handles --
+ *
+ * enter() does not fill the copy again. It need not, because the program cannot move meanwhile:
+ * launches, copies and nodes of any kind (class NAMES_NODE) are inside the gate, which a move
+ * finds closed and empty; a captured launch passes a closed gate, but a capture is a reason not to
+ * move, from before it begins; whoever has a graph for a kernel node has noted GRAPHS.
+ */
 
 /* At most this many launch attributes are read. CUDA 13 has fewer kinds. */
 #define ATTRIBUTES_MAX       32
@@ -407,7 +414,12 @@ PEER_COPY(cuMemcpy3DPeer_ptds, twins)
 PEER_COPY(cuMemcpy3DPeerAsync, twins, stream)
 PEER_COPY(cuMemcpy3DPeerAsync_ptsz, twins, stream)
 
-/* -- locations: memory for the program's GPU belongs where its work now runs -- */
+/*
+ * -- locations: memory for the program's GPU belongs where its work now runs --
+ *
+ * For the program cannot move meanwhile: the hook of cuMemCreate excludes it, a prefetch is inside
+ * the gate, and memory that is mapped by the program, or unified, is a reason not to move.
+ */
 
 static CUmemLocation place_here(CUmemLocation location)
 {
