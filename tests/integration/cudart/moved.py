@@ -50,7 +50,7 @@ class Mover:
             done = self.world.call(TANDEM, "migrate", "program", str(self.chance.randrange(GPUS)))
             if done.returncode == 0 and "moved" in done.stdout:
                 self.moved += 1
-            elif "program" not in done.stderr or ":" in done.stderr:
+            elif "there is no job" not in done.stderr:
                 self.refused[done.stderr.strip().rsplit(": ", 1)[-1]] += 1
             time.sleep(self.chance.random() / 200)
 
@@ -81,8 +81,10 @@ def case_of(name):
                         once(world, program)
                         tries += 1
                 nothing_is_left(world)
-        why = ", ".join(f"{n} x {words}" for words, n in mover.refused.most_common(3))
-        say(f"# {name}: {mover.moved} moves in {tries} runs; refused: {why or 'none'}")
+        why = ", ".join(f"{n} x {words}" for words, n in mover.refused.most_common())
+        orders = mover.moved + mover.refused.total()
+        say(f"# {name}: {orders} orders, {mover.moved} moves in {tries} runs; "
+            f"refused: {why or 'none'}")
     case.__name__ = name
     return case
 
