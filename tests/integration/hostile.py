@@ -242,7 +242,8 @@ def who_never_acknowledges_is_passed_by():
             program = world.start(TRAIN, *STEPS, wrap="plain")
             until(lambda: world.events("unresponsive"), "the client is unresponsive")
             finish(program)
-            assert [job["state"] for job in world.jobs()] == ["unresponsive"], world.jobs()
+            until(lambda: [job["state"] for job in world.jobs()] == ["unresponsive"],
+                  "the program has left, and the client is as it was")
             world.stays_usable()
         world.ends_when_told()
 

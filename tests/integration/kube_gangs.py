@@ -88,6 +88,7 @@ def a_gang_that_loses_a_pod_starts_anew_as_a_whole():
         assert world.get("g-0") and world.get("g-2"), "those that are left run on"
         member(world, "g", 3, name="g-1b")
         until(lambda: not world.get("g-0") and not world.get("g-2"), "the others are evicted")
+        until(lambda: world.said("g-0", "Preempted"), "it is said why")
         assert world.said("g-0", "Preempted") == ["a pod of its gang ended and was made again"]
         assert not world.where_is("g-1b")
         new = ["g-1b"] + [member(world, "g", 3, name=name) for name in ("g-0b", "g-2b")]
@@ -299,8 +300,8 @@ def a_gang_that_a_budget_keeps_runs_on_whole():
         time.sleep(2)
         assert all(map(world.where_is, pods)) and world.refused <= 2, world.refused
         world.budget = 2
-        until(lambda: world.where_is("holder"), "both are evicted later")
-        assert not any(map(world.get, pods))
+        until(lambda: world.where_is("holder"), "one is evicted later")
+        until(lambda: not any(map(world.get, pods)), "and so is the other")
 
 
 run_cases([

@@ -18,6 +18,7 @@ def pods_are_bound_to_gpus():
         assert used == ["0", "0", "1", "1"], used
         notes = world.notes(pods[0])
         assert notes["tandem.dev/share"] == "50" and notes["tandem.dev/epoch"] == "1", notes
+        until(lambda: world.said("p0", "Scheduled"), "it is said where it runs")
         assert world.said("p0", "Scheduled")[0].startswith("placed on node n1, GPU ")
         # A GPU is full: the fifth one waits, and one that ends makes room for it.
         world.pod("late")
@@ -67,8 +68,7 @@ def a_quota_of_a_namespace_holds():
         until(lambda: world.where_is("first", "lab"), "the first one runs")
         world.pod("second", 100, space="lab", class_="guaranteed", owner=None)
         world.pod("free", 100, space="other", class_="guaranteed")
-        until(lambda: world.said("second"), "the second one waits")
-        assert any("quota" in text for text in world.said("second")), world.said("second")
+        until(lambda: any("quota" in text for text in world.said("second")), "the second one waits")
         until(lambda: world.where_is("free", "other"), "another namespace has its own")
         world.end("first", "lab")
         until(lambda: world.where_is("second", "lab"), "the quota is free")
@@ -176,7 +176,8 @@ def a_watch_that_is_forgotten_begins_with_a_list():
 
 
 def one_of_two_schedulers_leads():
-    with Cluster() as world:
+    # A lease that no busy machine lets run out before its time.
+    with Cluster("--lease", "10s") as world:
         world.node("n1", gpus=2)
         first = world.schedule(name="one")
         until(lambda: world.lease() == "one", "the first one leads")

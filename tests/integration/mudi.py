@@ -223,7 +223,7 @@ def beside_a_service_that_keeps_the_whole_gpu_training_is_paused():
         assert world.tandem("set", "policy=mudi").returncode == 0
         with world.service(run=["--backend", "plain"]), world.training():
             until(lambda: world.row("work").get("state") in ("waiting", "paused"), "it is paused")
-            assert world.row("service")["state"] == "running", world.jobs()
+            until(lambda: world.row("service").get("state") == "running", "the service runs")
 
 
 def tandem_uses_the_curves_and_explains_it():

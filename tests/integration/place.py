@@ -414,7 +414,7 @@ def sixty_four_gpus_are_used_at_once():
         for program in programs:
             line(program)
         assert sorted(j["gpu"] for j in world.jobs()) == list(range(64))
-        assert {j["state"] for j in world.jobs()} == {"idle"}
+        until(lambda: {j["state"] for j in world.jobs()} == {"idle"}, "none has work")
         end(*programs)
         assert not world.events("ungoverned")
 

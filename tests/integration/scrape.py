@@ -51,15 +51,21 @@ def the_metrics_of_a_service_are_its_rate_and_its_p99():
     with World() as world, service(world, "--objective", "500ms") as (_, url):
         until(lambda: named(world, "api").get("service") == "api", "the metrics are read")
         with load(world, url, 50):
-            until(lambda: named(world, "api").get("requests_per_1000_seconds", 0) > 20000
-                  and named(world, "api")["p99_ns"], "the rate and the P99 are seen")
-            shown = named(world, "api")
+            shown = {}
+
+            def is_seen():
+                """Where the machine is busy the figures may be unknown for a moment."""
+                shown.clear()
+                shown.update(named(world, "api"))
+                return shown.get("requests_per_1000_seconds", 0) > 20000 and shown.get("p99_ns")
+
+            until(is_seen, "the rate and the P99 are seen")
             assert shown["objective_ns"] == 500000000, shown
             assert 0 < shown["p50_ns"] <= shown["p99_ns"], shown
             assert f"those of its metrics ({HISTOGRAM})" in explained(world), explained(world)
             rows = world.call(TANDEM, "ps").stdout
             assert "REQ/S" in rows and "P99" in rows and "SLO" in rows, rows
-        until(lambda: named(world, "api")["requests_per_1000_seconds"] == 0, "nobody asks")
+        until(lambda: named(world, "api").get("requests_per_1000_seconds") == 0, "nobody asks")
 
 
 def a_service_that_stops_answering_is_unknown_and_never_stale():

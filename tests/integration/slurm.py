@@ -112,11 +112,13 @@ def a_batch_script_may_say_it_itself():
 
 def what_outlives_a_job_is_ended_by_the_epilog():
     with slurm() as world:
+        seen = f"{world.directory}/seen"
         job = world.call(
             SOFTGPU, "run", "--", "sbatch", "--parsable", "--tandem=0.5", "--output=/dev/null",
-            f"--wrap=setsid {TRAIN} --size 8m --gpu 10ms --cpu 5ms --steps 1000000 & sleep 1; "
-            "exit 0").stdout.strip()
+            f"--wrap=setsid {TRAIN} --size 8m --gpu 10ms --cpu 5ms --steps 1000000 & "
+            f"until [ -e {seen} ]; do sleep 0.1; done; exit 0").stdout.strip()
         until(lambda: world.jobs(), "tandemd sees it")
+        open(seen, "w").close()
         until(lambda: not world.state(job), "the job has ended")
         until(lambda: not world.jobs(), "and nothing of it is left")
 
@@ -125,7 +127,7 @@ def jobs_run_on_without_the_plugin():
     with slurm() as world:
         process = world.begin("--tandem=0.5", TRAIN, "--size", "8m", "--gpu", "10ms", "--cpu",
                               "5ms", "--steps", "60")
-        until(world.jobs, "tandemd sees the job")
+        until(lambda: world.events("attached"), "tandemd has seen the job")
         world.write("plugstack.conf", "")
         out, err = process.communicate(timeout=DEADLINE_S)
         assert process.returncode == 0 and '"checksum_ok": true' in out, (out, err)

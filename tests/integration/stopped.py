@@ -89,7 +89,7 @@ def a_holder_is_passed_by(how):
             for _ in range(2):
                 for shell in shells[1:]:  # they take turns in what is left
                     shell.do("add", 0)
-            assert state_of(world, shells[0]) == ["stopped"], world.jobs()
+            until(lambda: state_of(world, shells[0]) == ["stopped"], "it is passed by")
         until(lambda: state_of(world, shells[0]) != ["stopped"], "it goes on")
         for shell in shells:
             shell.do("add", 0)

@@ -14,7 +14,8 @@ def start(world, name, *options):
 
 
 def until_jobs(world, count):
-    until(lambda: len(json.loads(world.call(TANDEM, "ps", "--json").stdout)) == count,
+    """So many use the GPU, each by one process."""
+    until(lambda: ["gpu" in job for job in world.jobs()] == [True] * count,
           f"{count} jobs are there")
 
 
