@@ -103,6 +103,19 @@ static bool all_still(const struct td_process *process)
 	return true;
 }
 
+/*
+ * Returns whether the process may be in the middle of an allocation, or has not reported one yet:
+ * it claims the bytes on its meter page before it takes them. A process that claims too much only
+ * keeps its own overhead unknown.
+ */
+static bool is_allocating(const struct td_node *node, const struct td_client *client)
+{
+	void *peer = client->process->peer;
+
+	return node->io.ceiling &&
+	       node->io.ceiling(peer, client->slot, NULL).device_bytes > client->device.used;
+}
+
 static void observe(struct td_client *client, uint64_t used_bytes, uint64_t most_bytes)
 {
 	/* NVML does not count unified memory for the process (docs/decisions/0007). */
@@ -138,7 +151,7 @@ void td_overhead_seen(struct td_node *node, const struct td_nvml_gpu *gpus,
 		struct td_client *client = td_client_at(it);
 		const struct td_nvml_use *use = find(node, client, &said);
 
-		if (use && all_still(client->process))
+		if (use && all_still(client->process) && !is_allocating(node, client))
 			observe(client, use->bytes,
 				node->gpus[client->gpu].total_bytes / MOST_PART +
 					client->imported_bytes);

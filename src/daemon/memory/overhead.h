@@ -7,8 +7,9 @@
  *
  * The two figures are taken at different times. So the difference is believed only if the client's
  * own figure was the same in two samples, and the smaller of the two differences counts. No sample
- * counts while the process has yet to carry out a GRANT. At most an eighth of the GPU plus the
- * imported memory is believed.
+ * counts while the process has yet to carry out a GRANT, or claims more memory than it reported:
+ * it may be preempted between an allocation and its report for any time. At most an eighth of the
+ * GPU plus the imported memory is believed.
  */
 #pragma once
 

@@ -134,8 +134,8 @@ struct td_node_io {
 	 */
 	void (*acted)(void *arg, const struct td_act *act);
 	/*
-	 * Writes the ceilings of a slot (UINT64_MAX: none), and returns what the process has
-	 * claimed there. NULL: ceilings are not supported.
+	 * Writes the ceilings of a slot (UINT64_MAX: none; ceiling NULL: they stay as they are),
+	 * and returns what the process has claimed there. NULL: ceilings are not supported.
 	 */
 	struct td_ceiling (*ceiling)(void *peer, uint32_t slot, const struct td_ceiling *ceiling);
 	/*

@@ -94,7 +94,8 @@ static struct td_ceiling fake_ceiling(void *peer, uint32_t slot, const struct td
 {
 	struct fake *f = peer;
 
-	f->slot[slot].ceiling = *ceiling;
+	if (ceiling)
+		f->slot[slot].ceiling = *ceiling;
 	return f->slot[slot].claim;
 }
 

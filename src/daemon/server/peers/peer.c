@@ -117,10 +117,12 @@ static struct td_ceiling node_ceiling(void *arg, uint32_t slot, const struct td_
 {
 	struct td_peer *peer = arg;
 
-	/* The page has the bytes + 1, so that UINT64_MAX (no ceiling) becomes 0. */
-	atomic_store(&peer->gate->ceiling_device_bytes[slot], ceiling->device_bytes + 1);
-	atomic_store(&peer->gate->ceiling_all_bytes[slot], ceiling->all_bytes + 1);
-	atomic_thread_fence(memory_order_seq_cst);
+	if (ceiling) {
+		/* The page has the bytes + 1, so that UINT64_MAX (no ceiling) becomes 0. */
+		atomic_store(&peer->gate->ceiling_device_bytes[slot], ceiling->device_bytes + 1);
+		atomic_store(&peer->gate->ceiling_all_bytes[slot], ceiling->all_bytes + 1);
+		atomic_thread_fence(memory_order_seq_cst);
+	}
 	return (struct td_ceiling){atomic_load(&peer->meter->claimed_device_bytes[slot]),
 		atomic_load(&peer->meter->claimed_all_bytes[slot])};
 }

@@ -67,6 +67,24 @@ TEST(a_figure_is_believed_when_it_is_seen_twice_and_the_lesser_of_two)
 	CHECK_EQ(a->slot[0].limit, 18 * MIB);
 }
 
+/* Its thread is preempted between its claim and its report, for longer than two samples. */
+TEST(what_a_process_is_allocating_is_no_overhead)
+{
+	begin();
+	struct fake *a = limited("20m", 8 * MIB);
+
+	a->slot[0].claim.device_bytes = 12 * MIB;
+	sees(a, 13 * MIB);
+	sees(a, 13 * MIB);
+	CHECK_EQ(a->slot[0].limit, 20 * MIB);
+	a->slot[0].demanded = a->slot[0].resident = 12 * MIB;
+	fake_memory(&w, a, 0);
+	sees(a, 13 * MIB);
+	CHECK_EQ(a->slot[0].limit, 20 * MIB);
+	sees(a, 13 * MIB);
+	CHECK_EQ(a->slot[0].limit, 19 * MIB);
+}
+
 TEST(what_is_there_already_is_not_taken_away)
 {
 	begin();
