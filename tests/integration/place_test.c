@@ -117,6 +117,24 @@ static void load_nvml(void)
 		die("nvmlInit_v2", 0);
 }
 
+static bool has_context;
+static size_t free_bytes, total_bytes; /* of the context, as the driver says */
+
+/* NVML's figures and the driver's are of one moment: the daemon may learn more between calls. */
+static int get_memory(unsigned i, nvmlDevice_t device, nvmlMemory_t *ret)
+{
+	size_t before;
+	int r;
+
+	do {
+		before = free_bytes;
+		r = nvml.nvmlDeviceGetMemoryInfo(device, ret);
+		if (has_context && i == 0 && cuMemGetInfo_v2(&free_bytes, &total_bytes))
+			die("cuMemGetInfo_v2", 0);
+	} while (!r && before != free_bytes);
+	return r;
+}
+
 static void show_handle(unsigned i)
 {
 	nvmlProcessInfo_v2_t rows[64];
@@ -128,8 +146,7 @@ static void show_handle(unsigned i)
 	int r = nvml.nvmlDeviceGetHandleByIndex_v2(i, &device);
 
 	if (r || nvml.nvmlDeviceGetUUID(device, uuid, sizeof(uuid)) ||
-		nvml.nvmlDeviceGetPciInfo_v3(device, &pci) ||
-		nvml.nvmlDeviceGetMemoryInfo(device, &memory) ||
+		nvml.nvmlDeviceGetPciInfo_v3(device, &pci) || get_memory(i, device, &memory) ||
 		nvml.nvmlDeviceGetIndex(device, &index) ||
 		nvml.nvmlDeviceGetHandleByUUID(uuid, &by_uuid) ||
 		nvml.nvmlDeviceGetHandleByPciBusId_v2(pci.busId, &by_bus) ||
@@ -180,13 +197,12 @@ static void hold(size_t bytes)
 	CUdevice device;
 	CUcontext context;
 	CUdeviceptr address;
-	size_t free_bytes, total_bytes;
 
 	if (cuDeviceGet(&device, 0) || cuDevicePrimaryCtxRetain(&context, device) ||
 		cuCtxSetCurrent(context) || (bytes && cuMemAlloc_v2(&address, bytes)) ||
 		cuMemGetInfo_v2(&free_bytes, &total_bytes))
 		die("hold", 0);
-	printf("\"free\": %zu, \"total\": %zu, ", free_bytes, total_bytes);
+	has_context = true;
 }
 
 int main(int argc, char **argv)
@@ -216,6 +232,8 @@ int main(int argc, char **argv)
 		hold(bytes);
 	if (!nvml_first)
 		show_nvml();
+	if (holds)
+		printf("\"free\": %zu, \"total\": %zu, ", free_bytes, total_bytes);
 	show_look_ups(uuid, bus);
 	printf("\"visible\": \"%s\"}\n", getenv("CUDA_VISIBLE_DEVICES") ?: "unset");
 	fflush(stdout);
