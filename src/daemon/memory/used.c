@@ -135,6 +135,8 @@ int td_used_ask(struct td_node *node, struct td_client *client, const struct td_
 	if (client->needs && msg->ticket == client->need_ticket)
 		return -EPROTO;
 	client->needs = true;
+	/* Nobody allocates in the twin of a move: the program itself has come to that GPU. */
+	client->aside = false;
 	/*
 	 * A client that asks again has received its last verdict and has reported the bytes since.
 	 */

@@ -348,3 +348,31 @@ TEST(a_mover_that_stays_asks_again)
 	CHECK_EQ(say(&w, MOVER, &ask), 0);
 	CHECK_EQ(say(&w, MOVER, &ask), -EPROTO);
 }
+
+/*
+ * While the move was prepared, the program itself began to use that GPU. So it keeps the client
+ * that was made for the move.
+ */
+TEST(a_program_that_has_come_to_the_gpu_by_itself_is_answered_there)
+{
+	struct td_msg failed = {.type = TD_MSG_TYPE_moved};
+	struct td_msg ask = {
+		.type = TD_MSG_TYPE_ask, .ask = {.slot = 2, .ticket = 1, .bytes = 8 * MIB}};
+	const struct td_act *act;
+
+	begin_moves(MIB, MIB);
+	act = migrate();
+	fake_attach(&w, MOVER, 2, 1, 0);
+	failed.moved.number = told.number;
+	failed.moved.stage = TD_MOVE_FAILED;
+	failed.moved.reasons = TD_UNMOVABLE(SEVERAL_GPUS);
+	CHECK_EQ(say(&w, MOVER, &failed), 0);
+	CHECK_EQ(act->state, TD_ACTION_REFUSED);
+	(void)settle(&w);
+	MOVER->slot[2].answer = -1;
+	MOVER->slot[2].asked = ask.ask.bytes;
+	CHECK_EQ(say(&w, MOVER, &ask), 0);
+	(void)settle(&w);
+	CHECK_EQ(MOVER->slot[2].answer, TD_ANSWER_OK);
+	CHECK(is_open(MOVER));
+}
