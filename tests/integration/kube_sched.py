@@ -295,6 +295,9 @@ def what_is_wrong_is_said():
         done = subprocess.run([SCHED, *arguments], capture_output=True, text=True, env={},
                               timeout=DEADLINE_S)
         assert done.returncode in (1, 125) and words in done.stderr, done
+    done = subprocess.run([SCHED, "--policy", "mudi"], capture_output=True, text=True, env={},
+                          timeout=DEADLINE_S)
+    assert done.returncode == 125 and "a pod has no profile" in done.stderr, done
     with Cluster() as world:
         world.token = "another"
         world.node("n1")

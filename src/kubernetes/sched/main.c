@@ -131,12 +131,8 @@ static int run(const struct options *o, struct td_err *err)
 {
 	struct td_kube_found found = {0};
 	struct parts parts = {0};
-	int r = td_sched_settings_check(&o->sched, "a pod has no profile", err), signals;
+	int signals = td_end_signals(), r = td_kube_account_find(&o->account, &found, err);
 
-	if (r)
-		return r;
-	signals = td_end_signals();
-	r = td_kube_account_find(&o->account, &found, err);
 	if (!r)
 		r = make_parts(o, &found, &parts, err);
 	if (!r)
@@ -160,7 +156,8 @@ int main(int argc, char **argv)
 	if (answered >= 0)
 		return answered;
 	td_sched_settings_init(&options.sched, false);
-	if (td_command_parse(&command, argc, argv, &options, &err))
+	if (td_command_parse(&command, argc, argv, &options, &err) ||
+		td_sched_settings_check(&options.sched, "a pod has no profile", &err))
 		return td_command_fail(&command, err.msg, EXIT_USAGE);
 	return run(&options, &err) ? td_command_fail(&command, err.msg, 1) : 0;
 }
