@@ -9,7 +9,6 @@
  * that starts deletes the sockets of all plugins, so the folder is watched.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +34,7 @@
 #include "kubernetes/sched/placed.h"
 #endif
 
+#define PROGRAM     "tandem-device-plugin"
 #define EXIT_USAGE  125
 #define CONNECTIONS 16u
 #define ENDPOINT    "tandem.sock"
@@ -46,6 +46,12 @@ struct options {
 	const char *node; /* NULL: nobody is asked where pods were placed */
 	const char *server, *token_file, *ca_file;
 	uint64_t period_ns;
+};
+
+static const struct td_command_option rows[] = {
+#define OPTION(name, letter, argument, help) {name, argument, help, letter},
+#include "kubernetes/options.def"
+#undef OPTION
 };
 
 struct plugin {
@@ -64,7 +70,7 @@ struct plugin {
 
 static int fail(const char *text)
 {
-	fprintf(stderr, "tandem-device-plugin: %s\n", text);
+	fprintf(stderr, PROGRAM ": %s\n", text);
 	return EXIT_USAGE;
 }
 
@@ -388,35 +394,12 @@ static int run(const struct options *options)
 
 /* -- options -- */
 
-static void usage(FILE *out)
-{
-	fputs("usage: tandem-device-plugin --library DIR [OPTION]...\n\n"
-	      "Offers the GPUs of this node to Kubernetes in hundredths, as tandem.dev/gpu.\n\n"
-	      "  --library DIR       the folder of libtandem.so on the node, which containers get\n"
-	      "  --kubelet-dir DIR   the folder of kubelet.sock (default:\n"
-	      "                      /var/lib/kubelet/device-plugins)\n"
-	      "  --resource NAME     what containers ask for (default: tandem.dev/gpu)\n"
-	      "  --cdi KIND          names GPUs to the runtime as CDI devices of this kind, such\n"
-	      "                      as nvidia.com/gpu, instead of by NVIDIA_VISIBLE_DEVICES\n"
-	      "  --node-name NODE    this node's name: pods get the GPUs that tandem-kube-sched "
-	      "has\n"
-	      "                      chosen, as the API server says\n"
-	      "  --server URL        the API server (default, and of the next two: those of the "
-	      "pod)\n"
-	      "  --token-file FILE   the token to show to it\n"
-	      "  --ca-file FILE      who certifies it\n"
-	      "  --period TIME       how often the daemon is asked for its GPUs (default: 5s)\n"
-	      "  -h, --help\n\n"
-	      "The daemon is that of TANDEM_SOCKET, or of /run/tandem/socket.\n",
-		out);
-}
-
 static int read_period(const char *text, uint64_t *ret_ns, struct td_err *err)
 {
 	if (td_parse_duration(text, ret_ns, err))
 		return err->code;
 	if (*ret_ns < 10 * TD_NS_PER_MS || *ret_ns > 3600 * TD_NS_PER_S)
-		return td_err_set(err, -ERANGE, "--period: \"%.64s\": expected 10ms to 1h", text);
+		return td_err_expected(err, -ERANGE, text, "10ms to 1h");
 	return 0;
 }
 
@@ -453,53 +436,35 @@ static int check_options(const struct options *options, struct td_err *err)
 	return check_name("--resource", options->resource, err);
 }
 
-/* Returns 0 to go on, -1 if the program is done, or an exit status. */
-static int read_options(struct options *ret, int argc, char **argv)
+static int take_option(void *arg, int letter, const char *text, struct td_err *err)
 {
-	static const struct option options[] = {
-		{"library", required_argument, NULL, 'l'},
-		{"kubelet-dir", required_argument, NULL, 'k'},
-		{"resource", required_argument, NULL, 'r'},
-		{"cdi", required_argument, NULL, 'c'},
-		{"period", required_argument, NULL, 'p'},
-		{"node-name", required_argument, NULL, 'n'},
-		{"server", required_argument, NULL, 's'},
-		{"token-file", required_argument, NULL, 't'},
-		{"ca-file", required_argument, NULL, 'a'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
-	struct td_err err = {0};
-	int c;
+	struct options *o = arg;
 
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
-		switch (c) {
-		case 'l': ret->library = optarg; break;
-		case 'k': ret->dir = optarg; break;
-		case 'r': ret->resource = optarg; break;
-		case 'c': ret->cdi = optarg; break;
-		case 'n': ret->node = *optarg ? optarg : NULL; break;
-		case 's': ret->server = optarg; break;
-		case 't': ret->token_file = optarg; break;
-		case 'a': ret->ca_file = optarg; break;
-		case 'p':
-			if (read_period(optarg, &ret->period_ns, &err))
-				return fail(err.msg);
-			break;
-		case 'h': usage(stdout); return -1;
-		default:
-			(void)td_refuse_option(
-				c, argv, options, "tandem-device-plugin --help", &err);
-			return fail(err.msg);
-		}
+	switch (letter) {
+	case 'l': o->library = text; return 0;
+	case 'k': o->dir = text; return 0;
+	case 'r': o->resource = text; return 0;
+	case 'c': o->cdi = text; return 0;
+	case 'n': o->node = *text ? text : NULL; return 0;
+	case 's': o->server = text; return 0;
+	case 't': o->token_file = text; return 0;
+	case 'a': o->ca_file = text; return 0;
+	case 'p': return read_period(text, &o->period_ns, err);
+	default: return -EINVAL;
 	}
-	if (optind < argc) {
-		td_err_set(&err, -EINVAL, "\"%.64s\" is not expected: see --help", argv[optind]);
-		return fail(err.msg);
-	}
-	return check_options(ret, &err) ? fail(err.msg) : 0;
 }
+
+static const struct td_command command = {
+	.name = PROGRAM,
+	.usage = "usage: " PROGRAM " --library DIR [OPTION]...\n"
+		 "\n"
+		 "Offers the GPUs of this node to Kubernetes in hundredths, as tandem.dev/gpu: "
+		 "see\n" PROGRAM "(8).\n",
+	.notes = "The daemon is that of TANDEM_SOCKET, or of /run/tandem/socket.\n",
+	.options = rows,
+	.count = sizeof(rows) / sizeof(*rows),
+	.take = take_option,
+};
 
 int main(int argc, char **argv)
 {
@@ -508,9 +473,12 @@ int main(int argc, char **argv)
 		.resource = "tandem.dev/gpu",
 		.period_ns = 5 * TD_NS_PER_S,
 	};
-	int r = read_options(&options, argc, argv);
+	int answered = td_command_answer(&command, argc, argv);
+	struct td_err err = {0};
 
-	if (!r)
-		r = run(&options);
-	return td_output_end("tandem-device-plugin", r < 0 ? 0 : r, EXIT_USAGE);
+	if (answered >= 0)
+		return answered;
+	if (td_command_parse(&command, argc, argv, &options, &err) || check_options(&options, &err))
+		return fail(err.msg);
+	return run(&options);
 }
