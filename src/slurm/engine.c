@@ -307,6 +307,25 @@ static void tell_pending(const struct slurm *s, const slurm_job_info_t *job,
 		td_brain_ran(brain, request->id, comment->epoch, now_ns);
 }
 
+/*
+ * Whether a job that has ended, or is to start anew, is still leaving the GPU of its placement.
+ * Slurm starts nothing in its place until the node has said that it is over; a node whose slurmd
+ * was killed does not say so for a minute.
+ */
+static bool is_leaving(const slurm_job_info_t *job, const struct td_brain *brain)
+{
+	struct td_slurm_comment comment;
+	const struct td_brain_job *known;
+	char id[TD_NAME_MAX];
+
+	if (!(job->job_state & JOB_COMPLETING) ||
+		td_slurm_comment_parse(job->admin_comment, &comment))
+		return false;
+	snprintf(id, sizeof(id), "%u", job->job_id);
+	known = td_brain_job(brain, td_brain_find(brain, id));
+	return known && known->phase == TD_BRAIN_RUNNING && known->epoch == comment.epoch;
+}
+
 /* Returns whether it is a job of ours that has not ended. */
 static bool tell_job(
 	const struct slurm *s, const slurm_job_info_t *job, struct td_brain *brain, uint64_t now_ns)
@@ -314,6 +333,8 @@ static bool tell_job(
 	struct td_slurm_comment comment;
 	struct td_brain_request request;
 
+	if (is_leaving(job, brain))
+		return true;
 	if (is_over(job) || !read_request(s, job, &comment, &request))
 		return false;
 	if (is_pending(job))
@@ -462,7 +483,8 @@ static int upgrade(struct td_engine *engine, const char *id, uint64_t epoch)
 	slurm_job_info_t *job = find_job(s, id);
 	struct td_slurm_comment comment;
 
-	if (!job || td_slurm_comment_parse(job->admin_comment, &comment) || comment.epoch != epoch)
+	if (!job || is_over(job) || td_slurm_comment_parse(job->admin_comment, &comment) ||
+		comment.epoch != epoch)
 		return 0;
 	return set_guest(s, id, &comment, false);
 }

@@ -294,6 +294,47 @@ TEST(a_job_that_slurm_has_queued_again_loses_its_placement)
 	CHECK(last.begin > time(NULL)); /* its node would refuse it in the same second */
 }
 
+/* Each of two nodes has one GPU, and three jobs want a whole one. */
+TEST(a_job_that_is_leaving_its_node_holds_its_gpu)
+{
+	static const uint32_t ends[] = {JOB_COMPLETE, JOB_CANCELLED, JOB_NODE_FAIL, JOB_PENDING};
+
+	for (uint32_t k = 0; k < 4; k++) {
+		begin_with_one("1,class=guaranteed", true);
+		add(1, "1,class=guaranteed", true);
+		look(3 * S);
+		CHECK_EQ(count, 1);
+		CHECK_EQ(place(&orders[0]), 0);
+		jobs[1].job_state = JOB_RUNNING;
+		add(2, "1,class=guaranteed", true);
+		jobs[0].job_state = ends[k] | JOB_COMPLETING;
+		look(4 * S);
+		CHECK(known("10"));
+		CHECK_EQ(known("10")->phase, TD_BRAIN_RUNNING);
+		CHECK_EQ(known("12")->phase, TD_BRAIN_WAITING);
+		look(60 * S);
+		CHECK_EQ(known("12")->phase, TD_BRAIN_WAITING);
+		/* An order about it finds nothing to do. */
+		updates = 0;
+		if (ends[k] != JOB_PENDING)
+			CHECK_EQ(engine->kind->upgrade(engine, "10", known("10")->epoch), 0);
+		CHECK_EQ(updates, 0);
+		jobs[0].job_state = ends[k] == JOB_PENDING ? JOB_CANCELLED : ends[k];
+		look(61 * S);
+		CHECK(!known("10"));
+		CHECK_EQ(known("12")->phase, TD_BRAIN_PLACED);
+	}
+}
+
+TEST(a_job_that_is_leaving_a_dead_node_holds_nothing)
+{
+	begin_with_one("0.5", true);
+	jobs[0].job_state = JOB_NODE_FAIL | JOB_COMPLETING;
+	nodes[1].node_state = NODE_STATE_DOWN;
+	look(3 * S);
+	CHECK(!known("10"));
+}
+
 TEST(a_scheduler_that_starts_anew_adopts_what_runs)
 {
 	begin();
