@@ -223,7 +223,7 @@ def who_ends_the_job_ends_a_shadow_too():
 
 # It says that it is ready when it is to end, and then takes its time.
 LATE = ("trap 'printf x >/proc/self/fd/${TANDEM_READY%%:*}; : >\"$SHADOW_FILE\"; sleep 5; exit' "
-        "TERM; while :; do sleep 0.05; done")
+        "TERM; : >\"$SHADOW_FILE.listens\"; while :; do sleep 0.05; done")
 
 
 def what_a_shadow_says_too_late_costs_no_cpu():
@@ -234,6 +234,7 @@ def what_a_shadow_says_too_late_costs_no_cpu():
             asks.start()
             until(lambda: [e for e in world.events("action") if "running" in e["detail"]],
                   "the shadow starts")
+            until(lambda: os.path.exists(f"{path}.listens"), "the shadow would hear a signal")
             ends = threading.Thread(target=lambda: world.tandem("evict", "service"))
             ends.start()
             until(lambda: os.path.exists(path), "the shadow speaks")
