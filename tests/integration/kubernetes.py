@@ -377,7 +377,8 @@ def a_lost_gpu_and_a_daemon_that_is_gone_are_unhealthy():
             follow(lambda d: len(healthy(d)) == 2)
             assert not world.call(SOFTGPU, "fault", "--gpu", "1", "lost").returncode
             world.start(TANDEM, "run", "--", TRAIN, *SMALL).communicate(timeout=DEADLINE_S)
-            assert len(healthy(follow(lambda d: len(healthy(d)) < 2))) == 1
+            # A list in which none is healthy may come between: the daemon may be asked in vain.
+            follow(lambda d: len(healthy(d)) == 1)
             world.call(TANDEM, "stop", "--force")
             follow(lambda d: d and not healthy(d))
             world.begin_daemon()
