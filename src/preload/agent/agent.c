@@ -464,9 +464,8 @@ static void step_gpus(unsigned count)
 			detach(i);
 		if (!gpu.context && td_moves_is_cancelled(gpu.uuid))
 			self.asked &= self.attached | ~(1u << i);
-		/* Another thread's reset ended the context: waiting allocations are refused. */
 		if (!gpu.context)
-			td_client_refuse(i);
+			td_client_without_context(i);
 	}
 	/* A GPU may get a new context before its loss was noticed. It was then never detached. */
 	if (self.attached & ~atomic_load(&introduced))

@@ -562,13 +562,13 @@ void td_client_told_with_need(unsigned slot, uint64_t crossed_bytes)
 	td_ledgers[slot].need_crossed_bytes = crossed_bytes;
 }
 
-void td_client_refuse(unsigned slot)
+void td_client_without_context(unsigned slot)
 {
 	struct ledger *ledger = &td_ledgers[slot];
 	uint32_t state = NEED_ASKED;
 
 	if (atomic_compare_exchange_strong(&ledger->need, &state, NEED_SENT) || state == NEED_SENT)
-		answered(ledger, TD_ANSWER_NO);
+		answered(ledger, ledger->need_mobility == TD_MOVABLE ? TD_ANSWER_NO : ALONE);
 }
 
 void td_client_let_move(void)

@@ -36,8 +36,11 @@ void td_client_told_with_need(unsigned slot, uint64_t crossed_bytes);
  */
 bool td_client_is_allocating(void);
 
-/* The slot has no context any more, so the daemon cannot be asked: waiting threads are refused. */
-void td_client_refuse(unsigned slot);
+/*
+ * The last context of the slot has ended, so the daemon cannot be asked. Waiting threads are
+ * refused memory that moves. The driver decides on other memory: that by handle needs no context.
+ */
+void td_client_without_context(unsigned slot);
 /*
  * The program is about to move: threads that wait for memory that can move ask again after it
  * (TD_NEED_MOVES).

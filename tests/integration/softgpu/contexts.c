@@ -221,6 +221,24 @@ TEST(memory_by_handle_is_opened_device_by_device)
 	end();
 }
 
+/* A context on the device that has just ended makes no difference. */
+TEST(memory_by_handle_needs_no_context_on_its_device)
+{
+	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = {CU_MEM_LOCATION_TYPE_DEVICE, 1}};
+	CUmemGenericAllocationHandle handle;
+	CUcontext other;
+
+	begin();
+	for (int i = 0; i < 100; i++) {
+		OK(cuCtxCreate_v2(&other, 0, 1));
+		OK(cuCtxDestroy_v2(other));
+		OK(cuMemCreate(&handle, 2 * MIB, &prop, 0));
+		OK(cuMemRelease(handle));
+	}
+	end();
+}
+
 TEST(pools_are_opened_device_by_device)
 {
 	CUmemAccessDesc access = {
