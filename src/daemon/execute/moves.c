@@ -401,6 +401,23 @@ void td_move_place_anew(struct td_job *job, const uint8_t *from, const uint8_t *
 			memcpy(job->placed[i], to, 16);
 }
 
+void td_move_left(struct td_node *node, const struct td_process *process)
+{
+	struct td_list *it;
+
+	if (process->moving.number)
+		return;
+	td_list_for_each (it, &process->clients)
+		if (!td_container_of(it, struct td_client, of_process)->aside)
+			return;
+	td_list_for_each (it, &process->clients) {
+		struct td_client *client = td_container_of(it, struct td_client, of_process);
+
+		client->aside = false;
+		td_gpus_changed(node, client->gpu);
+	}
+}
+
 bool td_move_has_no_place(struct td_node *node, struct td_process *process,
 	const struct td_msg_attach *attach, const char *why, uint64_t now_ns)
 {

@@ -610,7 +610,6 @@ struct td_pacing td_node_pacing(
  * how often that work was tried so far. pacing.c
  */
 uint32_t td_process_fresh(const struct td_process *process, uint32_t *ret_tries);
-
 /* Frees all acts, finished or not (execute/actions.c). */
 void td_actions_deinit(struct td_node *node);
 /* Handles MOVABLE and MOVED. Returns 0 or -EPROTO. moves.c */
@@ -622,6 +621,8 @@ int td_move_message(struct td_node *node, struct td_process *process, const stru
  */
 bool td_move_has_no_place(struct td_node *node, struct td_process *process,
 	const struct td_msg_attach *attach, const char *why, uint64_t now_ns);
+/* A client has left. If only those set aside remain and none moves, they are the program's own. */
+void td_move_left(struct td_node *node, const struct td_process *process);
 /* Handles LEAVING. Returns 0 or -EPROTO. endings.c */
 int td_process_leaving(struct td_process *process, const struct td_msg_leaving *msg);
 

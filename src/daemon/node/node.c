@@ -558,6 +558,7 @@ static int detach(struct td_node *node, struct td_process *process, uint32_t slo
 	if (!client)
 		return -EPROTO;
 	drop_client(node, client);
+	td_move_left(node, process);
 	/* If the process waited only for this client, it can be let go now. */
 	if (!process->failed && !td_list_empty(&process->clients) && all_failed(process))
 		let_go(node, process, now_ns);

@@ -376,3 +376,31 @@ TEST(a_program_that_has_come_to_the_gpu_by_itself_is_answered_there)
 	CHECK_EQ(MOVER->slot[2].answer, TD_ANSWER_OK);
 	CHECK(is_open(MOVER));
 }
+
+/*
+ * A daemon that was started anew meets a program that has just moved, before its old client leaves:
+ * it takes the new one for that of a move that it orders meanwhile.
+ */
+TEST(a_program_whose_old_client_leaves_late_is_on_its_new_gpu)
+{
+	struct td_msg failed = {.type = TD_MSG_TYPE_moved};
+	struct td_msg leaves = {.type = TD_MSG_TYPE_detach, .detach = {.slot = 0}};
+	const struct td_act *act;
+	struct td_client *client;
+
+	begin_moves(MIB, MIB);
+	act = migrate();
+	fake_attach(&w, MOVER, 2, 1, 0);
+	client = td_container_of(w.node.clients.prev, struct td_client, of_node);
+	CHECK(client->aside);
+	failed.moved.number = told.number;
+	failed.moved.stage = TD_MOVE_FAILED;
+	failed.moved.reasons = TD_UNMOVABLE(UNSEEN);
+	CHECK_EQ(say(&w, MOVER, &failed), 0);
+	CHECK_EQ(act->state, TD_ACTION_REFUSED);
+	CHECK(client->aside);
+	CHECK_EQ(say(&w, MOVER, &leaves), 0);
+	CHECK(!client->aside);
+	(void)settle(&w);
+	CHECK(is_open(MOVER));
+}
