@@ -32,7 +32,9 @@ class Program:
         return len(os.listdir(f"/proc/{self.pid()}/task"))
 
     def gpu(self):
-        return [row["gpu"] for row in self.world.jobs() if row["pid"] == self.pid()]
+        """Nothing, if the program is not known or uses no GPU yet."""
+        return [row["gpu"] for row in self.world.jobs()
+                if row["pid"] == self.pid() and "gpu" in row]
 
     def move(self, to):
         return self.world.call(TANDEM, "migrate", str(self.pid()), str(to))

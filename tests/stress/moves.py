@@ -200,6 +200,7 @@ class Stress:
         if program.kind in STAYS:
             return
         for _ in tries(50, lambda: f"{program.kind or 'plain'} {program.pid()} moves: {done}"):
+            until(program.gpu, f"{program.pid()} is known")
             done = program.move(self.chance.randrange(self.gpus))
             program.lives()
             if done.returncode == 0:
