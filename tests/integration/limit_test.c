@@ -9,7 +9,9 @@
  *                    KIND: alloc, managed, or async (a stream per thread, a pool per process)
  *   threads N BLOCK  another process takes all that there is; then N threads use the GPU for the
  *                    first time, and each wants a block at once
- *   fill BLOCK       for each line on stdin: allocates blocks until one is refused
+ *   fill BLOCK       for each line on stdin: allocates blocks until one is refused; for the line
+ *                    "ask" only one that is larger than all that it may have: the daemon's answer
+ *                    comes with the limits of that moment
  */
 #include <pthread.h>
 #include <signal.h>
@@ -260,8 +262,13 @@ static int fill(size_t block)
 		CUdeviceptr address;
 		CUresult r;
 
-		while (!(r = cuMemAlloc_v2(&address, block)))
-			had += block;
+		if (cuMemGetInfo_v2(&free_bytes, &total_bytes))
+			return 1;
+		if (!strcmp(line, "ask\n"))
+			r = cuMemAlloc_v2(&address, total_bytes + block);
+		else
+			while (!(r = cuMemAlloc_v2(&address, block)))
+				had += block;
 		if (cuMemGetInfo_v2(&free_bytes, &total_bytes))
 			return 1;
 		printf("{\"result\": %d, \"bytes\": %llu, \"free\": %zu, \"total\": %zu}\n", (int)r,
