@@ -68,10 +68,11 @@ def is_attached(peer):
 
 class User:
     """A process of that user which runs play(), sends a byte when it has begun, and stays until it
-    is ended."""
+    is ended. Each word is a packet, so that a slow reader gets one of two."""
 
     def __init__(self, uid, play, *arguments):
-        reader, writer = os.pipe()
+        reader, writer = (end.detach()
+                          for end in socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET))
         self.pid = os.fork()
         if self.pid == 0:
             try:
