@@ -82,7 +82,8 @@ static void send_list(const struct td_service *service, struct td_grpc_call *cal
 	/*
 	 * The kubelet calls ListAndWatch again after the plugin has registered again (kubelet.h).
 	 */
-	td_grpc_end(call, TD_GRPC_RESOURCE_EXHAUSTED, "no memory, or the lists are not read");
+	td_grpc_end(call, TD_GRPC_RESOURCE_EXHAUSTED,
+		"there is no memory, or the kubelet does not read the lists of devices");
 }
 
 static void watch(struct td_service *service, struct td_grpc_call *call)

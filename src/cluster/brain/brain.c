@@ -360,7 +360,7 @@ void td_brain_lose(struct td_brain *b, uint32_t at, enum td_brain_why why, uint6
 	wait_again(b, at, why, now_ns);
 }
 
-/* It runs under an epoch that is not the job's. */
+/* The job runs under another epoch (placement) than the brain gave it. */
 static void ran_otherwise(struct td_brain *b, uint32_t at, uint64_t epoch, uint64_t now_ns)
 {
 	struct td_brain_job *job = &b->job[at];
@@ -369,7 +369,7 @@ static void ran_otherwise(struct td_brain *b, uint32_t at, uint64_t epoch, uint6
 		add_stop(b, job->request.id, epoch);
 		return;
 	}
-	/* A leader before this one has placed it without our knowledge. */
+	/* An earlier leader has placed the job, and this brain did not know. */
 	job->epoch = epoch;
 	if (job->phase == TD_BRAIN_WAITING)
 		wait_again(b, at, job->back, now_ns);

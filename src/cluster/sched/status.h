@@ -22,5 +22,5 @@ void td_status_write(
 	const struct td_brain *brain, const char *leader, uint64_t revision, struct td_text *text);
 /* Puts the rows into a file, whole or not at all. Returns 0 or -errno. */
 int td_status_save(const char *path, const struct td_text *text);
-/* Adds what rows say, as tables or as JSON. Rows that it does not know are left out. */
+/* Adds the rows to the text, as tables or as JSON. Rows of unknown kinds are left out. */
 void td_status_show(const char *rows, bool json, struct td_text *text);

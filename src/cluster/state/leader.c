@@ -21,7 +21,7 @@
 
 struct td_leader {
 	struct td_state *state;
-	struct td_state_watch *watch; /* of the key, while somebody holds it; NULL: none */
+	struct td_state_watch *watch; /* watches the key while somebody holds it; else NULL */
 	char key[TD_STATE_KEY_MAX];
 	char name[NAME_MAX_BYTES], seen[NAME_MAX_BYTES];
 	uint32_t ttl_s; /* the state may give the lease a longer time, which is not used */

@@ -27,6 +27,6 @@ void td_kube_placed_free(struct td_kube_placed *placed);
  * TD_KUBE_GPUS. Returns their number; 0: there is no such container, or no answer came.
  */
 uint32_t td_kube_placed_next(struct td_kube_placed *placed, uint64_t slices, uint32_t *ret_gpus);
-/* The same for an answer of the API server that is here already. */
+/* Does what td_kube_placed_next() does, with an answer of the API server that has come already. */
 uint32_t td_kube_placed_choose(struct td_kube_placed *placed, const struct td_kube_list *list,
 	uint64_t slices, uint32_t *ret_gpus);

@@ -44,7 +44,10 @@ struct td_kube_pod {
 	uint32_t gpu[TD_KUBE_GPUS], gpus;
 	char gang[TD_NAME_MAX]; /* of its namespace; "": it is placed alone */
 	uint32_t gang_size;
-	/* Its demands on a node; owned, NULL: none. Pods with equal ones have equal texts. */
+	/*
+	 * The pod's demands on a node, freed with it; NULL: none. `demands` has all of them as a
+	 * text, which is equal for pods with equal demands.
+	 */
 	json_t *selector, *terms, *tolerations;
 	char *demands;
 };

@@ -114,8 +114,9 @@ static void remove_pod(struct td_kube_cache *cache, uint32_t at)
 }
 
 /*
- * A pod is never unbound, and its placement never changes: an older state of it may come later, and
- * whoever may edit the pod may edit its annotations. Only a guest becomes the holder.
+ * Keeps the binding and the placement that are known. Neither changes as long as the pod exists,
+ * but the API server may send an older state of the pod, and users may edit its annotations. Only
+ * one change counts: a guest may become the holder of its GPUs.
  */
 static void keep_binding(struct td_kube_pod *pod, const struct td_kube_pod *known)
 {

@@ -28,7 +28,7 @@ static void look_at(struct td_kube_engine *k, const struct td_kube_pod *pod)
 	}
 }
 
-/* The next event of the watch says the same. */
+/* Writes the binding into the cache at once; the next event of the watch says the same. */
 static void note_binding(struct td_kube_pod *pod, const struct td_placement *placement)
 {
 	snprintf(pod->node, sizeof(pod->node), "%s", placement->places[0].node);

@@ -67,7 +67,7 @@ static void read_request(const struct td_kube_engine *k, const struct td_kube_en
 	snprintf(ret->kind, sizeof(ret->kind), "share%u", ret->share_ppm / 10000);
 }
 
-/* The same for a gang with so many pods. */
+/* Does what read_request() does, for a gang with so many pods. */
 static void read_gang(const struct td_kube_engine *k, const struct td_kube_gang *gang,
 	uint32_t pods, uint64_t now_ns, struct td_brain_request *ret)
 {
