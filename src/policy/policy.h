@@ -51,22 +51,22 @@
  */
 #define TD_ABILITIES(ABILITY)                                                                      \
 	/* to see: GPUs */                                                                         \
-	ABILITY(UTILISATION, "see the utilisation of a GPU", "NVML does not tell it")              \
+	ABILITY(UTILISATION, "see the utilisation of a GPU", "NVML does not report it")            \
 	ABILITY(SM_ACTIVITY, "see the activity of the SMs", "the meter is off")                    \
-	ABILITY(CLOCK, "see the SM clock", "NVML does not tell it")                                \
+	ABILITY(CLOCK, "see the SM clock", "NVML does not report it")                              \
 	ABILITY(HEALTH, "see Xid errors and the state of MPS", "nothing watches them here")        \
 	/* to see: clients */                                                                      \
-	ABILITY(STEPS, "see the steps of a job", "no job tells them")                              \
+	ABILITY(STEPS, "see the steps of a job", "no job reports them")                            \
 	ABILITY(CORES, "see what share of the cores a job demands", "the meter is off")            \
 	ABILITY(SERVICE, "see the request rate and the latency of a service",                      \
-		"no service tells them")                                                           \
+		"no service reports them")                                                         \
 	ABILITY(PROFILES, "look up the profile of a service",                                      \
 		"the option profiles names no directory that has one")                             \
 	/* to carry out */                                                                         \
 	ABILITY(DUTY, "hold a job to a share of the GPU's time", "no job can be held to it")       \
 	ABILITY(SM_SHARE, "hold a job to a share of the SMs", "nothing sets it here")              \
 	ABILITY(PRIORITY, "prefer one job's kernels to another's", "nothing sets it here")         \
-	ABILITY(BATCH, "set the batch of a service", "no service takes it")                        \
+	ABILITY(BATCH, "set the batch of a service", "no service lets it be set")                  \
 	ABILITY(HOST_MEMORY, "run a job with a part of its memory on the host",                    \
 		"no driver here maps the host's memory for its GPU")                               \
 	ABILITY(MIGRATION, "move a running job to another GPU", "it has one GPU")                  \
@@ -298,7 +298,10 @@ struct td_action {
 	uint32_t gpu;
 	uint64_t bytes; /* for MAKE_ROOM */
 	enum td_move_reason why;
-	/* For such a RESTART: the predicted speeds, of that alone. from_ppm 0: it waits now. */
+	/*
+	 * For such a RESTART: the predicted speed now and on that GPU, in ppm of the speed that the
+	 * program has alone. from_ppm 0: the job waits now.
+	 */
 	uint32_t from_ppm, to_ppm;
 	uint32_t sm_share_ppm; /* for SHARE and START_SHADOW: the share that it is to have */
 };

@@ -31,7 +31,7 @@ void td_abilities_show_gpu(
 	const struct td_node *node, const uint8_t *uuid, struct td_gpu_view *view);
 
 /*
- * Writes a sentence such as "This node cannot see the steps of a job: no job tells them." Returns
- * buf.
+ * Writes a sentence such as "This node cannot see the steps of a job: no job reports them."
+ * Returns buf.
  */
 char *td_abilities_sentence(uint32_t bit, char *buf, size_t len);

@@ -122,16 +122,16 @@ void td_inventory_set_pools(struct td_inventory *inventory, uint32_t node, uint3
 bool td_inventory_is_in(const struct td_inventory *inventory, uint32_t gpu, uint32_t pool);
 
 /*
- * The same as the two functions around this, among the GPUs of a pool. The second one looks at all
- * GPUs unless the pool is TD_ANYWHERE.
+ * Like td_inventory_find_free() and td_inventory_find_least_loaded(), among the GPUs of a pool. The
+ * second one looks at all GPUs unless the pool is TD_ANYWHERE.
  */
 uint32_t td_inventory_find_free_in(const struct td_inventory *inventory, uint32_t job,
 	uint32_t count, bool same_node, uint32_t pool, uint32_t *ret_gpus);
 uint32_t td_inventory_find_least_loaded_in(struct td_inventory *inventory, uint32_t count,
 	uint32_t limit_ppm, uint32_t pool, uint32_t *ret_gpus);
 /*
- * The same on one node, that with the least loaded GPUs. Returns count, or 0 if no node has as
- * many.
+ * Like td_inventory_find_least_loaded_in(), but all GPUs are on one node, that with the least
+ * loaded ones. Returns count, or 0 if no node has as many.
  */
 uint32_t td_inventory_find_least_loaded_on_one(const struct td_inventory *inventory, uint32_t count,
 	uint32_t limit_ppm, uint32_t pool, uint32_t *ret_gpus);

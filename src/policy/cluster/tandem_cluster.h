@@ -249,7 +249,7 @@ int td_tandem_cluster_node_down(struct td_tandem_cluster *cluster, uint32_t node
 int td_tandem_cluster_node_up(struct td_tandem_cluster *cluster, uint32_t node);
 
 /*
- * The same for one GPU, without jobs: td_tandem_cluster_requeue() makes those on it wait first.
+ * Takes one GPU down, or up again. td_tandem_cluster_requeue() makes the jobs on it wait first.
  * Nothing happens to a GPU that a service holds, or that is up or down already. Returns 0; -EINVAL:
  * there is no such GPU; -EBUSY: a job is on it.
  */

@@ -91,7 +91,7 @@ static void learn(struct td_moves_known *known, double demand, uint64_t now_ns)
 	known->is_learned |= now_ns - known->room_since_ns >= LEARN_NS;
 }
 
-/* Called in each step in which its GPU has none. Returns its demand. */
+/* Called in each step in which the client's GPU has no room. Returns the client's demand. */
 static double recall(struct td_moves_known *known, double demand, uint64_t now_ns)
 {
 	known->room_since_ns = 0;

@@ -33,12 +33,12 @@
 struct td_moves_known {
 	uint32_t id;
 	uint64_t at_ns, held_ns;
-	double core, open; /* means of time: the cores used, and its open gate */
-	double used;       /* what it used of its GPU beside the others */
-	/* Its demand while its GPU had room; when it last had, and since when without a break. */
-	double free;
-	bool is_learned;
-	uint64_t room_at_ns, room_since_ns;
+	double core, open;      /* means of time: the cores used, and its open gate */
+	double used;            /* what it used of its GPU beside the others */
+	double free;            /* the client's demand, measured while its GPU had room */
+	bool is_learned;        /* `free` was measured for long enough */
+	uint64_t room_at_ns;    /* when the GPU last had room */
+	uint64_t room_since_ns; /* since when it has had room without a break; 0: it has none */
 	bool wanted;
 	enum td_move_reason why;
 	uint32_t to;
@@ -66,5 +66,5 @@ void td_moves_plan(struct td_moves *moves, const struct td_view *view,
 	const struct td_balance_move *wanted, uint32_t count, const uint64_t *hold_ns,
 	enum td_move_reason why, uint64_t now_ns, struct td_plan *plan);
 
-/* A GPU's index means another GPU from now on. */
+/* Forgets all about the GPU with this index, because the index means another GPU from now on. */
 void td_moves_forget_gpu(struct td_moves *moves, uint32_t gpu);

@@ -85,6 +85,6 @@ uint32_t td_balance_compact(const struct td_balance_params *params, struct td_ba
  */
 uint32_t td_balance_choose(const struct td_balance_params *params, const double *core,
 	const double *memory, uint32_t gpus, double newcomer);
-/* The same for a list of applications. gpus is at most TD_BALANCE_GPUS_MAX. */
+/* Does what td_balance_choose() does, for a list of applications. gpus <= TD_BALANCE_GPUS_MAX. */
 uint32_t td_balance_start(const struct td_balance_params *params, const struct td_balance_app *apps,
 	uint32_t count, uint32_t gpus, double memory);

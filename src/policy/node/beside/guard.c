@@ -165,7 +165,7 @@ static uint32_t by_steps(struct td_guard *guard, const struct td_view *view, uin
 			.step_began_ns = job->step_began_ns,
 			.alone_step_ns = job->profile ? job->profile->alone_step_ns : 0,
 			.unit = td_slowest_unit(job),
-			/* Beside two jobs no step time shows the cost of a higher duty. */
+			/* With two guaranteed jobs no step time shows what more duty costs. */
 			.company = is_floor_all(here) ? 0 : besteffort_jobs,
 			.company_ns = here->besteffort_ns,
 		};

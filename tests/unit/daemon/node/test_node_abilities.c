@@ -292,5 +292,5 @@ TEST(what_is_lacking_is_a_sentence)
 	char text[256];
 
 	CHECK_STR(td_abilities_sentence(TD_ABILITY_BIT_CLOCK, text, sizeof(text)),
-		"This node cannot see the SM clock: NVML does not tell it.");
+		"This node cannot see the SM clock: NVML does not report it.");
 }
