@@ -35,11 +35,11 @@ struct td_xid_queue {
 	struct td_xid_error errors[TD_XID_QUEUE_MAX];
 	uint32_t count;
 	uint64_t shown_ns; /* since when the first one is shown */
+	/* Lines of the kernel's log whose errors have not come yet, the oldest first. */
 	struct {
-		uint32_t xid; /* 0: it belongs to an error already */
+		uint32_t xid;
 		int pid;
 		uint64_t ns;
-		/* Lines of the kernel's log whose errors have not come yet, the oldest first. */
 	} lines[TD_XID_QUEUE_MAX];
 	uint32_t line_count;
 };

@@ -33,8 +33,9 @@ int td_socket_check(const char *where, const char *value, unsigned more, struct 
  */
 int td_socket_connect(const char *path, uint64_t patience_ns);
 /*
- * The same in two steps. td_socket_new makes a socket or returns -errno. td_socket_connect_by
- * connects it and returns 0, or -errno; the socket then still belongs to the caller.
+ * These do in two steps what td_socket_connect does. td_socket_new makes a socket or returns
+ * -errno. td_socket_connect_by connects it and returns 0, or -errno; the socket then still belongs
+ * to the caller.
  */
 int td_socket_new(void);
 int td_socket_connect_by(int fd, const char *path);

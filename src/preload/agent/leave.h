@@ -32,5 +32,5 @@ uint64_t td_leave_step(uint64_t now_ns);
 /* The connection to the daemon is lost. */
 void td_leave_lost(void);
 
-/* Called in a forked child: LEAVE was not meant for it. */
+/* Called in a forked child: forgets a LEAVE, because it was meant for the parent. */
 void td_leave_forked(void);

@@ -51,8 +51,8 @@ static struct {
 } closing;
 
 static uint64_t closings; /* number of closings so far; never reset */
-static uint32_t
-	left_behind; /* the gate word of a drained closing when the daemon was lost; 0: none */
+/* If the daemon was lost while the gate was closed and drained, the gate word then; otherwise 0. */
+static uint32_t left_behind;
 
 void td_plans_init(td_plans_send_fn send)
 {
@@ -506,7 +506,8 @@ static void room_is_short(unsigned slot, struct td_plan_slot *plan,
 
 /*
  * Moves memory beyond the limit to the host, and memory back to the device where there is room.
- * This needs a drained device; otherwise the result `found` of the fill stands.
+ * This is possible only while the device is drained, that is, while none of the program's work runs
+ * there. Otherwise nothing is moved, and the caller's result `found` is returned.
  */
 static int spill(unsigned slot, const struct td_plan_slot *plan, int found)
 {

@@ -17,17 +17,17 @@ struct td_meter_sample {
 	uint32_t active_ppm, core_ppm;
 	uint64_t charged_ns; /* GPU time that was charged in advance at the launch */
 	uint64_t gap_ns;     /* if the stream was idle: time from the start event to the launch */
-	/* dry: the stream was idle. shared: other processes might have used the GPU */
-	bool dry, shared;
+	bool dry;            /* the stream was idle */
+	bool shared;         /* other processes might have used the GPU */
 };
 
 /* Zeroed: nothing metered yet. */
 struct td_meter_thread {
 	struct td_meter_sample samples[TD_METER_SAMPLES];
 	uint32_t head, count; /* position of the oldest sample; number of samples */
-	/* launches until the next check of samples, and until the one after it */
-	uint32_t wait, pause;
-	uint64_t context; /* serial number of the events' context; 0: no events */
+	uint32_t wait;        /* number of launches until the samples are checked next */
+	uint32_t pause;       /* the number that `wait` began at */
+	uint64_t context;     /* serial number of the events' context; 0: no events */
 	/*
 	 * Not yet added to the meter page. Corrections of estimates may make them negative for a
 	 * while.

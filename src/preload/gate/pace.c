@@ -41,7 +41,7 @@
 #define WAIT_WINDOWS 8 /* the longest wait, as a multiple of window_ns */
 #define WAIT_USUAL   4 /* times the usual length of the work in flight */
 #define WAIT_MAX_NS  (10 * TD_NS_PER_S)
-/* Under a duty, MARK_NS is the known work between two marks, and new work counts as NEW_NS. */
+/* Under a duty, work of MARK_NS lies between two marks; unknown work counts as NEW_NS. */
 #define MARK_NS          (1 * TD_NS_PER_MS)
 #define MARKS_PER_WINDOW 4
 #define MARK_MIN_NS      (100 * TD_NS_PER_US) /* used where the window is short */

@@ -10,7 +10,7 @@
 
 struct td_msg;
 
-/* Sets how many handles can be opened, and how often they are open. */
+/* Sets how many handles other programs can open, and how many times they have these open now. */
 void td_shares_set(uint32_t handles, uint32_t open);
 void td_shares_set_unreachable(enum td_unreachable why);
 void td_shares_deny(enum td_denied why);

@@ -354,7 +354,7 @@ static __attribute__((noinline, cold)) void meter(struct td_marker *marker, void
 			return CUDA_ERROR_INVALID_VALUE;                                           \
 		marker = td_gate_enter_naming();                                                   \
 		r = td_real.symbol TD_ARGS_##symbol;                                               \
-		/* Texture objects belong to a context too. A move waits until this is noted. */   \
+		/* Texture objects cannot move; no move can begin before this has been noted. */   \
 		if (TD_SYMBOL_##symbol == TD_SYMBOL_cuTexObjectCreate && !r)                       \
 			td_unmovable_note(TD_UNMOVABLE(ARRAYS));                                   \
 		td_gate_leave(marker);                                                             \

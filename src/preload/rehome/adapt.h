@@ -16,7 +16,7 @@ bool td_record_has(unsigned index);
 /* adapt.c: puts all adapters into td_real, for good. */
 void td_adapt_install(void);
 
-/* Once the process has moved: calls td_rehome_sync. */
+/* Calls td_rehome_sync() if the process has ever moved to another GPU. */
 void td_adapt_sync(void);
-/* The twin of a stream is about to be destroyed: its handle must not be used any more. */
+/* Called before a stream is destroyed: no other thread of the library uses its handle any more. */
 void td_adapt_stream_ends(void *stream);

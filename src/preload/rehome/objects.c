@@ -9,7 +9,7 @@
 
 #define BUCKETS 1024
 
-/* Leads from a handle at one home to its row. */
+/* An entry of the hash table that finds an object's row by any of the handles that it has. */
 struct entry {
 	struct entry *next;
 	const void *handle;
