@@ -83,7 +83,7 @@ int td_verb_act(int argc, char **argv)
 	struct sink sink = {.verb = argv[0]};
 	int at = td_cli_json_option(argc, argv, &sink.json), status;
 	bool moves = !strcmp(argv[0], "migrate"), restarts = !strcmp(argv[0], "restart");
-	int end = at + (restarts ? 2 : 1); /* of the arguments, unless a verb needs two */
+	int end = at + (restarts ? 2 : 1); /* index behind the last allowed argument */
 
 	sink.shares = !strcmp(argv[0], "share");
 	if (at < 0)

@@ -113,8 +113,8 @@ static int fit_curves(const struct td_campaign_point *points, uint32_t count, do
 		measured = average(points + i, n, shares, latencies);
 		if (td_curve_fit_piecewise(shares, latencies, measured, &curve))
 			return td_err_set(err, -EINVAL,
-				"batch %u beside a neighbour was measured with %u shares: expected "
-				"three or more",
+				"batch %u beside a neighbour was measured with only %u shares of "
+				"the SMs: expected three or more",
 				points[i].batch, measured);
 		add_row(table, &points[i], &curve);
 	}

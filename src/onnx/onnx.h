@@ -30,6 +30,6 @@ struct td_onnx_error {
  */
 int td_onnx_layers(const void *model, size_t bytes, uint32_t counts[TD_LAYER_KINDS],
 	struct td_onnx_error *ret_error);
-/* The same of a file. Also what open() and mmap() fail with, as -errno, and -EINVAL: no file. */
+/* Counts the layers of a file. Other errors: -errno of open() or mmap(), -EINVAL: not a file. */
 int td_onnx_layers_of_file(
 	const char *path, uint32_t counts[TD_LAYER_KINDS], struct td_onnx_error *ret_error);

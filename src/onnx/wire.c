@@ -64,11 +64,11 @@ int td_wire_next(struct td_span *message, struct td_field *ret, const char **why
 		r = take_varint(&rest, &ret->value);
 		break;
 	case TD_WIRE_64:
-		*why = "a number of 8 bytes does not end";
+		*why = "the message ends within a number of 8 bytes";
 		r = take_fixed(&rest, 8, &ret->value);
 		break;
 	case TD_WIRE_32:
-		*why = "a number of 4 bytes does not end";
+		*why = "the message ends within a number of 4 bytes";
 		r = take_fixed(&rest, 4, &ret->value);
 		break;
 	case TD_WIRE_BYTES:

@@ -215,7 +215,9 @@ static void show(const char *gpu, const struct td_speeds_report *report)
 	printf("\n%s: learnt from %u pairs of %u programs%s. Errors of the speed of pairs with a "
 	       "program left out:\n%-22s %8s %8s\n",
 		gpu, report->rows, report->programs,
-		report->unknown ? " (others have no dry run)" : "", "", "RMS", "MEAN");
+		report->unknown ? " (other pairs are left out: a program was not measured alone)"
+				: "",
+		"", "RMS", "MEAN");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		printf("%-22s %8.3f %8.3f\n", rows[i].name, rows[i].error->square,
 			rows[i].error->absolute);

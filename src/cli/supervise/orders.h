@@ -27,7 +27,7 @@ struct td_orders {
 /* Who carries an order out. */
 enum td_orders_for {
 	TD_ORDERS_NOBODY, /* the order was refused, or was carried out before */
-	TD_ORDERS_LIFE,   /* `life` is to be stepped with *ret_input */
+	TD_ORDERS_LIFE,   /* the caller steps `life` with *ret_input */
 	TD_ORDERS_SHADOW, /* a shadow is to be started; leave_ns and kill_ns of *ret_input hold */
 	TD_ORDERS_FOR_N,
 };

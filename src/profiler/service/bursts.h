@@ -17,24 +17,25 @@ struct td_err;
 struct td_bursts {
 	struct client client;
 	const volatile sig_atomic_t *stop;
-	uint64_t least_ns; /* of the present burst */
+	uint64_t least_ns; /* the shortest latency in the present burst */
 	uint32_t failed;
 };
 
 /*
- * Connects nowhere yet. Nothing is waited for any more once *stop is set. 0, or a negative errno
- * with a sentence.
+ * Prepares, without connecting. Once *stop is set, nothing waits any more. Returns 0, or -errno
+ * with a message in err.
  */
 int td_bursts_init(struct td_bursts *bursts, const char *url, uint32_t batch_max,
 	const volatile sig_atomic_t *stop, struct td_err *err);
 void td_bursts_deinit(struct td_bursts *bursts);
 
-/* Asks once. True: it was answered. */
+/* Sends one request. Returns whether it was answered. */
 bool td_bursts_is_up(struct td_bursts *bursts);
 
 /*
- * Measures `count` bursts of `batch` requests after two that do not count. The latency is that
- * quantile of them, by nearest rank. 0; -EIO with a sentence: a request failed; -EINTR: *stop.
+ * Measures `count` bursts of `batch` requests, after two that do not count. The latency is the
+ * given quantile of the bursts' latencies (nearest rank). Returns 0; -EIO, with a message in err: a
+ * request failed; -EINTR: *stop was set.
  */
 int td_bursts_measure(struct td_bursts *bursts, uint32_t batch, uint32_t count, double quantile,
 	double *ret_latency_s, struct td_err *err);

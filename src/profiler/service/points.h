@@ -37,12 +37,12 @@ enum td_points_of {
 int td_points_read(struct td_store *store, enum td_points_of of, const char *service,
 	const char *gpu, struct td_points *ret, struct td_err *err);
 
-/* Adds one to both; `points` may be NULL. */
+/* Adds a point to the store and to `points`, which may be NULL. */
 int td_points_add(struct td_store *store, enum td_points_of of, const char *service,
 	const char *gpu, struct td_points *points, const struct td_campaign_point *point,
 	struct td_err *err);
 
-/* Deletes the oldest of the store's, so that at most `keep` remain. */
+/* Deletes the oldest points of the service on that GPU, so that at most `keep` remain. */
 int td_points_trim(struct td_store *store, enum td_points_of of, const char *service,
 	const char *gpu, uint32_t keep, struct td_err *err);
 

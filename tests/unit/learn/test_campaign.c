@@ -102,7 +102,7 @@ TEST(what_cannot_be_learnt_from_is_said)
 	CHECK(strstr(err.msg, "5 curves are too few"));
 	(void)measure(NEIGHBOURS);
 	CHECK_EQ(learn(2, &profile), -EINVAL);
-	CHECK(strstr(err.msg, "batch 2 beside a neighbour was measured with 2 shares"));
+	CHECK(strstr(err.msg, "batch 2 beside a neighbour was measured with only 2 shares"));
 	points[7].latency_s = -1;
 	CHECK_EQ(learn(20, &profile), -EINVAL);
 	CHECK(strstr(err.msg, "point 8 (batch 4, share 0.2, latency -1 s) is not valid"));

@@ -290,12 +290,12 @@ TEST(what_is_no_model_is_refused_with_the_place)
 				"1234567",
 			 8, counts, &error),
 		-EBADMSG);
-	CHECK_STR(error.why, "a number of 8 bytes does not end");
+	CHECK_STR(error.why, "the message ends within a number of 8 bytes");
 	CHECK_EQ(td_onnx_layers("\x0d"
 				"123",
 			 4, counts, &error),
 		-EBADMSG);
-	CHECK_STR(error.why, "a number of 4 bytes does not end");
+	CHECK_STR(error.why, "the message ends within a number of 4 bytes");
 	CHECK_EQ(td_onnx_layers(
 			 "\x08\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", 12, counts, &error),
 		-EBADMSG);
