@@ -35,7 +35,7 @@ int rt_driver_init(void);
 int rt_done_in(const char *name, int error);
 /* Forgets all errors after the device was reset, even those that otherwise stay. */
 void rt_error_reset(void);
-/* The same for calls that are exported but not implemented. */
+/* Ends a call that is exported but not implemented, as rt_done() ends others. */
 int rt_refuse(const char *name);
 
 /* -- context.c -- */
@@ -129,7 +129,7 @@ void rt_registry_managed(struct rt_image *image, void *library);
  * InvalidDeviceFunction if there is none.
  */
 int rt_kernel(const void *key, void **ret);
-/* The same, as a function of the current context. */
+/* Like rt_kernel(), but returns the kernel's function in the current context. */
 int rt_function(const void *key, CUfunction *ret);
 /* Returns the device address and the size of a registered variable, or InvalidSymbol. */
 int rt_variable(const void *key, CUdeviceptr *ret, size_t *ret_bytes);

@@ -36,8 +36,8 @@
 struct peer {
 	int fd;
 	struct ucred who;
-	bool waits;        /* it waits for the end of a server; server 0: of all servers */
-	pid_t server;      /* the server that it waits for */
+	bool waits;        /* it waits until a server has ended */
+	pid_t server;      /* the server that it waits for; 0: all servers */
 	uint64_t until_ns; /* when that server is ended by force; UINT64_MAX: never */
 };
 

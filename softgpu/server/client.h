@@ -66,8 +66,8 @@ struct sg_load {
 	uint32_t need_ppm, bandwidth_ppm;
 };
 /*
- * The same for a kernel. since_ns is when it became the next one of its stream; 0: now. need_ppm is
- * the share of the SMs that its blocks fill.
+ * Begins the operation of a kernel. since_ns is when it became the next one of its stream; 0: now.
+ * need_ppm is the share of the SMs that its blocks fill.
  */
 int sg_client_op_begin_kernel(struct sg_client *client, struct sg_op *op, uint32_t gpu,
 	uint32_t context, uint64_t since_ns, uint32_t need_ppm);

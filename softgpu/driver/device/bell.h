@@ -27,7 +27,7 @@ struct sg_bell {
  */
 void sg_bell_wait(struct sg_bell *bell, pthread_mutex_t *lock);
 
-/* The same, but returns false when the monotonic clock reaches until_ns. */
+/* Like sg_bell_wait(), but returns false when the monotonic clock reaches until_ns. */
 bool sg_bell_wait_until(struct sg_bell *bell, pthread_mutex_t *lock, uint64_t until_ns);
 
 /* Wakes all waiters. */

@@ -97,7 +97,7 @@ int sg_work_memset(const CUDA_MEMSET_NODE_PARAMS *set, struct sg_work **ret);
 int sg_work_host(const CUDA_HOST_NODE_PARAMS *host, struct sg_work **ret);
 int sg_work_mem_ops(const CUstreamBatchMemOpParams *ops, unsigned count, struct sg_work **ret);
 int sg_work_record(struct CUevent_st *event, struct sg_work **ret);
-/* Makes an operation that waits for the latest record that another process has made by now. */
+/* Makes an operation that waits for an IPC event as another process has last recorded it. */
 int sg_work_shared_wait(const struct CUevent_st *event, struct sg_work **ret);
 /* False if the function of a kernel has been unloaded. */
 bool sg_work_is_valid(struct CUctx_st *context, const struct sg_work *work);

@@ -47,8 +47,9 @@ int sg_fatbin_find_ptx(const void *image, size_t len, uint32_t sm, struct sg_fat
 void sg_fatbin_ptx_deinit(struct sg_fatbin_ptx *ptx);
 
 /*
- * The same for the image with that index (from 0) in a wrapper: version 1 has one image, version 2
- * any number. Returns SG_FATBIN_MALFORMED if there is no such image; see sg_fatbin_wrapper_count().
+ * Like sg_fatbin_find_ptx(), for the image with that index (from 0) in a wrapper. Version 1 has one
+ * image, version 2 any number. Returns SG_FATBIN_MALFORMED if there is no such image; see
+ * sg_fatbin_wrapper_count().
  */
 int sg_fatbin_wrapper_find_ptx(const struct sg_fatbin_wrapper *wrapper, size_t index, uint32_t sm,
 	struct sg_fatbin_ptx *ret);

@@ -272,7 +272,7 @@ static void parse_rest(struct parser *p, struct function *f, struct signature *s
 	sg_ptx_build_deinit(&p->b);
 }
 
-/* The same for a function that exists already. */
+/* Parses the rest like parse_rest(), but drops it: the function has been defined before. */
 static void skip_rest(struct parser *p, struct signature *s)
 {
 	struct function unused = {.name = (char[]){""}};

@@ -114,7 +114,7 @@ struct parser {
 /* Reports an error, "line N: ...". Only the first one is kept. Returns p->failed. */
 int sg_ptx_fail(struct parser *p, uint32_t line, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* The same for PTX that is not supported here. Within a body only its function is refused. */
+/* Like sg_ptx_fail(), for PTX that is not supported. In a body only its function is refused. */
 int sg_ptx_refuse(struct parser *p, uint32_t line, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 int sg_ptx_fail_memory(struct parser *p);
