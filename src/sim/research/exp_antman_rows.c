@@ -12,13 +12,13 @@
 #define TANDEM  TD_ANTMAN_TANDEM
 
 /*
- * Variations that explain where AntMan loses. The last one has the same jobs without limits of
- * memory.
+ * These variations of AntMan show why its seeds are lost (enum td_antman_other). The last one runs
+ * the same jobs without limits of memory.
  */
 #define VARIATIONS (TD_ANTMAN_OTHERS + 1)
 #define UNLIMITED  TD_ANTMAN_OTHERS
 static const char *const variations[VARIATIONS] = {"without contention",
-	"if the guard alone slowed anybody", "if guests on their own alone did",
+	"if only guests under the guard were slow", "if only guests slowed guests",
 	"without the guard", "if guests moved", "without limits of memory"};
 
 struct td_antman_setting td_antman_setting_of(uint32_t index)

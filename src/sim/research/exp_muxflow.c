@@ -394,13 +394,13 @@ static void put_notes(FILE *out, bool ablation)
 	      "mean latency is least above the guard.\n\n",
 		out);
 	if (ablation) {
-		fputs("Bound of -S: a job takes at least its work over the highest speed that any "
-		      "service leaves its kind under 40 %, for any placement. By turns that speed "
-		      "is "
-		      "the same beside all services. So -S-M, which moves no job, reaches the "
-		      "bound, "
-		      "and a matching that moves any job is below it. The report of muxflow-sim "
-		      "explains services, SM activity and time-sharing.\n",
+		fputs("Bound of -S: wherever a job is placed, it takes at least its work divided "
+		      "by the highest speed that its kind can have with 40 % of the SMs, whichever "
+		      "service is beside it. Under time-sharing that speed is the same beside all "
+		      "services. So -S-M, which moves no job, reaches the bound, and a matching "
+		      "that "
+		      "moves any job is below it. The report of muxflow-sim explains services, SM "
+		      "activity and time-sharing.\n",
 			out);
 		return;
 	}

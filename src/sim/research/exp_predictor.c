@@ -133,7 +133,8 @@ static void put_predictor(struct td_experiment_run *run, const struct dry_runs *
 			? TD_REPRODUCED
 			: TD_NOT_REPRODUCED,
 		"error with 1, 2, 6 hidden layers (Fig. 12)", "4 layers (2 hidden) best", "",
-		"mean over the widths that did not diverge; best within the spread of the seeds",
+		"mean over the widths whose training did not diverge; no other depth may be better "
+		"by more than the spread of the seeds",
 		"%.2f, %.2f, %.2f %%", by_depth[0], by_depth[1], by_depth[2]);
 	td_row_claim(run, TD_CLAIM_MUXFLOW_PREDICTOR, TD_FITTED, NULL);
 	snprintf(metric + strlen(metric), sizeof(metric) - strlen(metric), " (Fig. 12)");
