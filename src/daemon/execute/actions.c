@@ -311,8 +311,8 @@ void td_actions_shadow_instead(
 	struct td_act *other = find(node, TD_ACTION_START_SHADOW, process->job->group);
 
 	if (other && !td_act_has_ended(other)) {
-		td_act_enter(node, act, TD_ACTION_REFUSED, "a second instance takes over already",
-			now_ns);
+		td_act_enter(node, act, TD_ACTION_REFUSED,
+			"a second instance of the job is already being started", now_ns);
 		return;
 	}
 	if (other)

@@ -37,7 +37,7 @@ struct td_supervisor;
 
 /* A plan's request is refused at once for this long after a refusal of the same action. */
 #define TD_REFUSAL_NS 60000000000ull
-/* The same for a move. It is shorter, since most reasons against a move soon pass. */
+/* A plan's move is refused for a shorter time, since most reasons against a move soon pass. */
 #define TD_MOVE_REFUSAL_NS 10000000000ull
 /* A request by hand may concern at most this many jobs. */
 #define TD_ACTS_MAX 64

@@ -531,7 +531,7 @@ static uint64_t execute(struct td_node *node, uint64_t now_ns)
 	for (uint32_t i = 0; i < up_count; i++)
 		opened |= finish_gate(node, up[i], now_ns);
 	refused = td_need_step(node, now_ns);
-	/* A client that was refused or let in may send nothing that would cause the next step. */
+	/* A client that was refused or let in may send nothing, so the next step is due at once. */
 	return opened || refused ? now_ns : wakeup;
 }
 

@@ -485,7 +485,7 @@ int td_move_message(
 		process->unmovable =
 			msg->movable.reasons & ~(TD_UNMOVABLE(HELD) | TD_UNMOVABLE(SAVED));
 		process->unsharable = msg->movable.share_reasons;
-		/* Once it was told to hold, its earlier word is no answer. */
+		/* Once the process was told to hold, only an answer that says HELD counts. */
 		if (!process->parking.holds || msg->movable.reasons & TD_UNMOVABLE(HELD))
 			process->parking.looks = false;
 		if (!process->told_movable)

@@ -336,8 +336,8 @@ void td_parking_found(
 
 	if (!(held & TD_UNMOVABLE(HELD)))
 		return;
-	process->parking.holds =
-		true; /* if a RESTORE is under way already, it is to hear of that */
+	/* This is set even if a RESTORE is under way: its end then tells the library (FREE). */
+	process->parking.holds = true;
 	if (process->parking.number || process->parking.is_saved)
 		return;
 	td_stopped_is_locked(node, process, now_ns);

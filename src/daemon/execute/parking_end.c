@@ -101,7 +101,7 @@ static void change_gpu(struct td_node *node, struct td_client *client, const uin
 	node->io.send(process->peer, &msg);
 }
 
-/* MIGRATE: writes what has been moved, and enters it. */
+/* Ends a MIGRATE: records the client's new GPU, and writes how much was moved and where. */
 static void move_done(struct td_node *node, struct td_act *act, const char *took, uint64_t now_ns,
 	char *ret, size_t len)
 {
@@ -121,8 +121,8 @@ static void move_done(struct td_node *node, struct td_act *act, const char *took
 }
 
 /*
- * RESTORE: the library may hold a bound from before, so it is told its own anew. is_there: a MOVE
- * that was ended had restored it on its new GPU.
+ * Ends a RESTORE. The library may still have a limit from before the checkpoint, so each client is
+ * sent its limit again. is_there: a move that was broken off has put the program on its new GPU.
  */
 static void restore_done(struct td_node *node, const struct td_act *act, struct td_process *process,
 	bool is_there, uint64_t now_ns)
@@ -133,7 +133,7 @@ static void restore_done(struct td_node *node, const struct td_act *act, struct 
 	td_list_for_each (it, &process->clients)
 		if (process->parking.is_saved)
 			td_parking_put_back(td_parking_client_at(it));
-	/* Its word about a checkpoint by an earlier daemon is out of date. */
+	/* Whatever the library has said about a checkpoint by an earlier daemon is out of date. */
 	process->parking.holds = (process->can & TD_CAN_MOVE) != 0;
 	process->told_movable = true;
 	if (moved)

@@ -19,7 +19,10 @@
 #define PREPARE_NS (60 * TD_NS_PER_S)
 /* How long closing the gate may take beyond the drain's own deadlines. */
 #define CLOSE_NS (5 * TD_NS_PER_S)
-/* How long the switch may take: twins of a few objects are made. */
+/*
+ * How long the switch to the context with the new share may take. The library may still have to
+ * make a few of the program's objects, such as streams and events, in that context.
+ */
 #define GO_NS (30 * TD_NS_PER_S)
 
 static struct td_client *client_of(const struct td_node *node, const struct td_act *act)

@@ -12,8 +12,8 @@
 #include "proto/words.h"
 
 /*
- * Returns until when the client waits for a place on the host for others' memory. All of its
- * requests share this bound: a program that asks again after a refusal does not wait anew.
+ * Returns until when the client waits for host memory to which other jobs' memory can move. A
+ * program that asks again after a refusal gets no more time.
  */
 static uint64_t stranded_deadline_ns(const struct td_node *node, const struct td_client *needing)
 {

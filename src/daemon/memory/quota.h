@@ -73,7 +73,7 @@ enum td_quota_verdict {
 	TD_QUOTA_FITS, /* within the job's limit and the GPU's size */
 	/* Other clients must first report, or give up memory that they hold in advance. */
 	TD_QUOTA_WAIT,
-	TD_QUOTA_REFUSED, /* the allocation would exceed the limit, or the GPU */
+	TD_QUOTA_REFUSED, /* the allocation would exceed the job's limit or the GPU's size */
 };
 /* Judges the allocation that the client waits for. */
 enum td_quota_verdict td_quota_need(

@@ -578,7 +578,7 @@ void td_node_gone(struct td_node *node, struct td_process *process, uint64_t now
 /* -- functions that node.c, execute.c and foreign.c share -- */
 /* Sends the client a GRANT. */
 void td_node_tell(struct td_node *node, struct td_client *client, uint64_t device_bytes);
-/* The same, with the verdict on the allocation that the client asked for. */
+/* Sends the client a GRANT with the verdict on the allocation that it asked for. */
 void td_node_answer(struct td_node *node, struct td_client *client, uint64_t device_bytes,
 	enum td_answer verdict);
 void td_node_drop_clients(struct td_node *node, struct td_process *process);
@@ -675,7 +675,7 @@ int td_shares_message(struct td_node *node, struct td_process *process, const st
  * "ungoverned".
  */
 const char *td_process_state(const struct td_process *process);
-/* The same, after a check whether the process is stopped at this moment. */
+/* Returns the state as td_process_state() does, but first checks whether the process is stopped. */
 const char *td_process_state_now(const struct td_node *node, const struct td_process *process);
 
 /*

@@ -33,7 +33,7 @@ const char *td_shares_obstacle(unsigned unreachable)
 		       "the socket";
 	case TD_UNREACHABLE_FAILED:
 	case TD_UNREACHABLE_N:
-		return "it can make no socket in the directory .ipc beside the daemon's";
+		return "it cannot make a socket in the directory .ipc beside the daemon's socket";
 	}
 	return "";
 }

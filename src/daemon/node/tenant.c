@@ -402,7 +402,8 @@ static void step_down(struct td_node *node, uint64_t now_ns)
 		}
 		td_tenant_charge(job, 0);
 		reclass(node, job, TD_CLASS_BESTEFFORT, (uint8_t)(1 + job->settings.class),
-			"others have jobs here, and it is beyond its user's part (quota.gpus=auto)",
+			"other users have jobs here, and it exceeds its user's part of the GPUs "
+			"(quota.gpus=auto)",
 			now_ns);
 	}
 }

@@ -330,7 +330,7 @@ int main(int argc, char **argv)
 	 */
 	if (argc == 3 && !strcmp(argv[1], TD_CANARY_ARGUMENT))
 		return (int)td_canary_run((uid_t)strtoul(argv[2], NULL, 10));
-	/* The same, for the driver's checkpoints (server/gpus/helper.c). */
+	/* The daemon also starts itself for the driver's checkpoints (server/gpus/helper.c). */
 	if (argc > 1 && !strcmp(argv[1], TD_CHECKPOINT_ARGUMENT))
 		return (int)td_checkpoint_main(argc - 2, argv + 2);
 	if (td_socket_path_typed(arguments.socket, sizeof(arguments.socket), &no_socket))

@@ -609,8 +609,8 @@ int td_server_init(
 	td_users_init(&server->users);
 	if (td_spaces_init(&server->spaces))
 		td_log(TD_LOG_WARN,
-			"/proc does not show this PID namespace: nobody may administer, and each "
-			"program is a user of its own");
+			"/proc does not show this PID namespace: nobody may change the daemon's "
+			"options or any job");
 	server->connections = td_accept_all();
 	r = td_closer_new(&server->closer);
 	if (r)
@@ -623,7 +623,8 @@ int td_server_init(
 	r = td_sweep_init(&server->sweep, socket);
 	if (r)
 		td_log(TD_LOG_WARN,
-			"socket=%s.ipc %s: memory is shared within a network namespace only",
+			"socket=%s.ipc %s: programs can share memory only within one network "
+			"namespace",
 			socket, strerror(-r));
 	td_pressure_watch_init(&server->pressure);
 	td_mps_table_init(&server->mps, loop, &server->node, socket);

@@ -137,7 +137,7 @@ void td_tool_send_round(struct td_peer *peer, uint64_t now_ns);
 /* -- answers.c -- */
 /* Notes that a request of this type is to be answered, and sends nothing yet. */
 void td_answer_ask(struct td_peer *peer, uint32_t type, const char *job);
-/* The same, and sends the first part. */
+/* Like td_answer_ask(), but sends the first part of the answer at once. */
 void td_answer_begin(struct td_peer *peer, uint32_t type, const char *job, uint64_t now_ns);
 void td_answer_begin_events(struct td_peer *peer, const struct td_msg_events *msg, uint64_t now_ns);
 /*

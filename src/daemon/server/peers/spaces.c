@@ -275,7 +275,10 @@ static uint32_t read_space(struct td_spaces *spaces, pid_t pid, uid_t uid)
 							     : space_below(spaces, path, uid);
 	if (errno != EACCES)
 		return TD_SPACE_UNKNOWN;
-	/* A process of another user. Its namespace is hidden, but not whether it is in ours. */
+	/*
+	 * This is a process of another user. We may not see which PID namespace it is in, but its
+	 * status tells whether it is in ours.
+	 */
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
 	return read_text(path, text, sizeof(text)) && td_spaces_parse_status(text)
 		       ? TD_SPACE_OWN

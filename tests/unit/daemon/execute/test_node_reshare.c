@@ -131,7 +131,7 @@ TEST(what_the_library_refuses_a_second_instance_does)
 	/* The next request waits for the first. */
 	says_why_not(TD_UNMOVABLE(GRAPHS));
 	act = share("50%");
-	CHECK(act->state == TD_ACTION_REFUSED && strstr(act->reason, "takes over already"));
+	CHECK(act->state == TD_ACTION_REFUSED && strstr(act->reason, "already being started"));
 	CHECK_EQ(s->orders, 1);
 }
 
