@@ -34,7 +34,8 @@ struct td_speeds_report {
 
 /*
  * Trains the perceptron on all pairs, and judges it, ridge regression and the mean. Returns 0;
- * -EINVAL with a sentence: too few pairs or programs; -ERANGE: the training diverged; -ENOMEM.
+ * -EINVAL with a message in err: too few pairs or programs; -ERANGE: the training diverged;
+ * -ENOMEM.
  */
 int td_speeds_learn(const struct td_program *programs, uint32_t program_count,
 	const struct td_pair *pairs, uint32_t pair_count, const struct td_learn_options *options,

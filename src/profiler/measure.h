@@ -42,8 +42,8 @@ struct td_measure {
 
 /*
  * Measures `count` jobs together; each starts when those before it are measured. Returns 0, or
- * -errno with a sentence: -EBUSY: another job works on their GPU; -ECHILD: one ended too soon;
- * -EINTR: SIGINT or SIGTERM came. No job is left when it returns.
+ * -errno with a message in err: -EBUSY: another job works on their GPU; -ECHILD: one ended too
+ * soon; -EINTR: SIGINT or SIGTERM came. No job is left when it returns.
  */
 int td_measure(const struct td_measure *measure, struct td_measured_job *jobs, unsigned count,
 	struct td_err *err);

@@ -30,16 +30,19 @@ struct td_plan {
  */
 int td_plan_parse(const char *text, struct td_plan *ret_plan, struct td_err *err);
 
-/* Reads a file. 0, or -errno with a sentence. */
+/* Reads a plan from a file. Returns 0, or -errno with a message in err. */
 int td_plan_load(const char *path, struct td_plan *ret_plan, struct td_err *err);
 
-/* "20,40" or "20%,40%": ascending, 1 to 100. 0, or -EINVAL with a sentence. */
+/*
+ * Reads ascending shares from 1 to 100, such as "20,40" or "20%,40%". Returns 0, or -EINVAL with a
+ * message in err.
+ */
 #define TD_PLAN_SHARES 16u
 int td_plan_shares(const char *text, unsigned ret_percents[TD_PLAN_SHARES], uint32_t *ret_count,
 	struct td_err *err);
 
 /*
- * A program's name: letters, digits and ". _ + -", not longer than its column. 0, or -EINVAL with a
- * sentence that quotes it.
+ * Checks a program's name: letters, digits and ". _ + -", not longer than its column. Returns 0, or
+ * -EINVAL with a message in err that quotes the name.
  */
 int td_profiler_check_name(const char *name, struct td_err *err);

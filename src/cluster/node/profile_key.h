@@ -18,8 +18,8 @@ enum td_profile_file td_profile_file_of(const char *file, char ret_name[TD_PROFI
 
 struct td_err;
 
-/* Checks that a value is what such a file has. Returns 0, or -errno with a sentence. */
+/* Checks that a value is what such a file has. Returns 0, or -errno and err. */
 int td_profile_file_check(
 	enum td_profile_file kind, const char *bytes, size_t size, struct td_err *err);
-/* Reads the counts of a NAME.layers. Returns 0, or -EINVAL with a sentence. */
+/* Reads the counts of a NAME.layers. Returns 0, or -EINVAL and err. */
 int td_profile_layers(const char *bytes, size_t size, double *ret_layers, struct td_err *err);

@@ -51,14 +51,14 @@ struct client {
 };
 
 /*
- * http://HOST[:PORT]/PATH; the request is a GET, or a POST of `body` where there is one. Connects
- * nowhere yet. 0, or a negative errno with a sentence.
+ * Prepares, without connecting. url is http://HOST[:PORT]/PATH. The request is a GET, or a POST of
+ * `body` where there is one. Returns 0, or -errno with a message in err.
  */
 int client_init(struct client *client, const char *url, const char *body, uint32_t connections,
 	uint64_t timeout_ns, struct td_err *err);
 void client_deinit(struct client *client);
 
-/* A request is due. -ENOMEM: it cannot even wait. */
+/* Sends a request that is due, or queues it. Returns 0, or -ENOMEM: the queue cannot grow. */
 int client_ask(struct client *client, uint64_t due_ns);
 
 /* Waits until the time for answers, and handles them. */

@@ -36,14 +36,17 @@ struct td_grid {
 	uint32_t neighbour_count;
 };
 
-/* "10,40,85": ascending numbers. 0, or -EINVAL with a sentence; *ret_count is then unchanged. */
+/*
+ * Reads ascending numbers such as "10,40,85". Returns 0, or -EINVAL with a message in err;
+ * *ret_count is then unchanged.
+ */
 int td_grid_parse_list(const char *text, uint32_t least, uint32_t most, uint32_t *ret,
 	uint32_t room, uint32_t *ret_count, struct td_err *err);
 
 /*
- * Adds the neighbours of a file. 0, or -EINVAL with a sentence that has the line's number; the
- * grid then has those before it. Two neighbours of one name or of the same layers are refused: the
- * models could not tell them apart.
+ * Adds the neighbours of a file. Returns 0, or -EINVAL with a message in err that has the line's
+ * number; the grid then has those before it. Two neighbours of one name or of the same layers are
+ * refused: the models could not tell them apart.
  */
 int td_grid_read_neighbours(struct td_grid *grid, FILE *file, struct td_err *err);
 
@@ -54,6 +57,6 @@ struct td_campaign_point td_grid_point(
 bool td_grid_has(const struct td_campaign_point *measured, uint32_t count,
 	const struct td_campaign_point *point);
 
-/* How many points of the grid are not among the measured ones. */
+/* Returns how many points of the grid have not been measured. */
 uint32_t td_grid_left(
 	const struct td_grid *grid, const struct td_campaign_point *measured, uint32_t count);

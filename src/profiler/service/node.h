@@ -10,23 +10,23 @@
 
 struct td_err;
 
-/* A request and its rows; 0, or -errno with a sentence. */
+/* Sends a request and calls row() for each row of the answer. Returns 0, or -errno and err. */
 int td_node_ask(const struct td_msg *request, void (*row)(const struct td_msg *msg, void *arg),
 	void *arg, struct td_err *err);
 
 /* Sets an option of the daemon, or of a job where `job` is not "". */
 int td_node_set(const char *job, const char *key, const char *value, struct td_err *err);
 
-/* The value of an option of the daemon. */
+/* Reads the value of an option of the daemon. */
 int td_node_get(const char *key, char *ret, size_t len, struct td_err *err);
 
-/* The row of the job of that name; -ENOENT without a sentence: there is none. */
+/* Reads the row of the job of that name. -ENOENT, with err unchanged: there is none. */
 int td_node_job(const char *name, struct td_msg_job *ret, struct td_err *err);
 
-/* How many processes use GPUs under the daemon. */
+/* Reads how many processes use GPUs under the daemon. */
 int td_node_count_jobs(uint32_t *ret, struct td_err *err);
 
-/* The row of the GPU of that number. */
+/* Reads the row of the GPU of that number. */
 int td_node_gpu(uint32_t index, struct td_msg_gpu *ret, struct td_err *err);
 
 #define TD_NODE_ARGUMENTS_MAX 240 /* the most arguments of a program's command */
