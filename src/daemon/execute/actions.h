@@ -95,7 +95,7 @@ int td_actions_order(struct td_node *node, struct td_identity who, const char *j
 /* Evicts the process's job if it is of the class besteffort. */
 void td_actions_evict(struct td_node *node, const struct td_process *process, uint64_t now_ns);
 
-/* Has the driver bring back a program of whose checkpoint no daemon knows the end. */
+/* Has the driver restore a program that an earlier daemon may have left in a checkpoint. */
 void td_actions_restore(struct td_node *node, const struct td_process *process, uint64_t now_ns);
 
 /*

@@ -374,7 +374,7 @@ void td_soft_plan(const struct td_node *node, struct td_client *client)
 		client->soft_bytes = td_min_u64(
 			client->soft_bytes, td_max_u64(grant->limit_bytes, fixed(client)));
 	grant->limit_bytes = td_min_u64(grant->limit_bytes, client->soft_bytes);
-	/* The room that the client was drained for is not filled again. */
+	/* The client was drained to make room for an allocation; that room is not filled again. */
 	if (td_soft_spills(client) && client->process->phase != TD_PHASE_OPEN)
 		grant->limit_bytes = td_min_u64(grant->limit_bytes,
 			td_max_u64(td_fixed_bytes(client),

@@ -17,7 +17,7 @@ enum td_stop {
 	TD_STOP_TRACED, /* a debugger has stopped it */
 	TD_STOP_FROZEN, /* the process's control group is frozen, as by `docker pause` */
 	TD_STOP_SILENT, /* the process may run, but does not answer the daemon (stopped.h) */
-	TD_STOP_LOCKED, /* the driver holds its calls up for a checkpoint (execute/parking.h) */
+	TD_STOP_LOCKED, /* the driver blocks its calls for a checkpoint (execute/parking.h) */
 	TD_STOP_N,
 };
 
