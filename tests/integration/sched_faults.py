@@ -231,7 +231,7 @@ def a_job_runs_only_where_slurm_would_let_it():
     full = [batch("--tandem=1,class=guaranteed", "-p", "first") for _ in range(2)]
     other = batch("--tandem=1,class=guaranteed", "-C", "on_node2")
     until(lambda: started(other) and sum(map(started, full)) == 1, "those that may run, run")
-    until(lambda: "no node that is up is one where it may run" in world.comment(nowhere),
+    until(lambda: "it may not run on any of the nodes that are up" in world.comment(nowhere),
           "it says why")
     until(lambda: any("no GPU has room" in world.comment(job) for job in full), "and the other")
     world.call("scontrol", "update", f"JobId={nowhere}", "ExcNodeList=", "Partition=main")

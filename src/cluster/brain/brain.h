@@ -242,7 +242,7 @@ uint32_t td_brain_quota_used(const struct td_brain *brain, uint32_t tenant);
 struct td_brain_node_state {
 	const char *name;
 	uint32_t gpus;
-	bool closed;         /* as td_brain_node_seen() was told */
+	bool closed;         /* as td_brain_node_seen() was last told for this node */
 	uint32_t full, shut; /* GPUs that get no guests; that get no jobs */
 };
 
