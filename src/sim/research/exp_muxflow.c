@@ -204,8 +204,8 @@ static void put_baseline(struct td_experiment_run *run, int trace, int variant, 
 }
 
 /*
- * Adds the row of the guard. A seed is forbidden if MuxFlow's shares do not hold it there for any
- * placement.
+ * Adds the row of the guard, which is that latency stays within +20 %. A seed is forbidden if no
+ * placement can hold the guard with MuxFlow's shares.
  */
 static void put_latency(struct td_experiment_run *run, int trace, int variant,
 	struct td_mux_outcome out[][TD_MUX_HOWS])

@@ -89,7 +89,7 @@ struct td_beside {
 	struct td_selector_device *devices;
 	double *gpu_scores;
 	uint32_t *place;
-	/* The memory of the matching. */
+	/* Memory that the matching works in, kept for the next one. */
 	void *memory;
 	size_t bytes;
 	float *weights;

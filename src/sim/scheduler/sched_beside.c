@@ -13,13 +13,13 @@
  *   mudi_more        as mudi, up to three jobs on a GPU, for their layers together; equal parts for
  *                    the jobs (5.5)
  *   even             anywhere, up to three on a GPU; equal parts ("Random" of 7.4)
- *   bound            the most speed within the objective by the truth, all batches and shares
- *                    tried: no system
+ *   bound            the most speed within the objective by the true speeds, all batches and
+ *                    shares tried: no system
  *   mudi_exact       as mudi, with lines through exact samples of every pair: a bound of its
  *                    learners, no system
  *   mudi_more_exact  as mudi_more, likewise: a bound, no system
- *   mudi_truth       the most speed by Mudi's rules by the truth, all batches tried: a bound of
- *                    Mudi, no system
+ *   mudi_truth       the most speed by Mudi's rules with the true speeds, all batches tried: a
+ *                    bound of Mudi, no system
  *
  * This file has the queue, the free GPUs and the table of the schedulers; beside_baselines.c,
  * beside_muxflow.c and beside_mudi.c have the rest.
@@ -331,7 +331,7 @@ static void beside_finish(struct td_cluster *cluster, uint32_t index)
 SCHED(gslice, TD_BESIDE_GSLICE, 1, false, 0, 1,
 	"services' partitions by feedback of their latency, jobs anywhere");
 SCHED(gpulets, TD_BESIDE_GPULETS, 1, false, 0, 1,
-	"the smallest of six partitions that holds by the curve, jobs anywhere");
+	"the smallest of six partitions that is enough by the latency curve, jobs anywhere");
 SCHED(muxflow, TD_BESIDE_MUXFLOW, 1, false, TD_BESIDE_MATCH_NS, 1,
 	"jobs matched with services every 15 min, shares by activity");
 SCHED(mudi, TD_BESIDE_MUDI, 1, false, 0, 0.08,
@@ -341,9 +341,9 @@ SCHED(mudi_more, TD_BESIDE_MUDI, TD_SELECTOR_TASKS_MAX, false, 0, 0.08,
 SCHED(even, TD_BESIDE_EVEN, TD_SELECTOR_TASKS_MAX, false, 0, 1,
 	"up to three jobs beside a service, anywhere, all with equal parts");
 SCHED(bound, TD_BESIDE_OPTIMUM, 1, false, 0, 1,
-	"the most speed within the objectives, by the truth: a bound");
+	"the most speed within the objectives, from the true speeds: a bound");
 SCHED(mudi_truth, TD_BESIDE_MUDI_TRUTH, 1, false, 0, 1,
-	"mudi with true speeds in place of predicted ones: no mudi can do better");
+	"mudi with true speeds in place of predicted ones: a bound of mudi");
 SCHED(mudi_exact, TD_BESIDE_MUDI, 1, true, 0, 0.08,
 	"mudi with exact samples of every pair: a bound of its learners");
 SCHED(mudi_more_exact, TD_BESIDE_MUDI, TD_SELECTOR_TASKS_MAX, true, 0, 0.08,
