@@ -83,7 +83,8 @@ enum sg_msg_type {
 			 connection is an MPS server, known by its pid */
 	SG_MPS_JOIN,  /* (r) value = the server's pid, value2 = the client's own share -> value =
 			 GPUs, value2 = the share that it has */
-	SG_MPS_SET,   /* (r) value = the server's pid, value2 = share of clients that join later */
+	SG_MPS_SET,   /* (r) value = the server's pid, value2 = the share that it gives to clients
+			 that join later */
 	SG_MPS_STATE, /* (r) value = the server's pid -> value = enum sg_mps_state, value2 = share;
 			 the pids of its clients follow */
 	/*

@@ -152,8 +152,8 @@ void td_timeline_begin(struct td_timeline *tl, struct td_timeline_context *ctx, 
 }
 
 /*
- * Lists the kernels that run in the leader's turn, without that of context `but`. Returns their
- * number.
+ * Lists the kernels that run now in the leader's group (MPS), except the one of context `but`.
+ * Returns their number.
  */
 static uint32_t list_users(struct td_timeline_context *leader,
 	const struct td_timeline_context *but, struct td_spatial_user *ret_users)

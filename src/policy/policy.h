@@ -172,7 +172,7 @@ struct td_client_view {
 	 * job uses only one; else 0. Shown to policies that exchange jobs.
 	 */
 	uint64_t restarts_on;
-	bool migrates; /* its program can be moved to another GPU, as the program says */
+	bool migrates; /* the program says that it can be moved to another GPU */
 	bool moves;    /* it is on its way to the GPU moves_to */
 	uint32_t moves_to;
 	/* Its last move: when it was over, and how long the program stood still. 0: none yet. */

@@ -91,7 +91,7 @@ static void put_converted(struct printer *p, const char *format, char type)
 }
 #pragma GCC diagnostic pop
 
-/* Appends what is in `set`; the number of characters. */
+/* Appends the leading characters of `from` that are in `set`. Returns their number. */
 static size_t take_of(const char *from, const char *set, char *format)
 {
 	size_t n = strspn(from, set);

@@ -59,7 +59,8 @@ struct td_alone_trials {
 };
 
 struct td_alone_known {
-	uint32_t id, guesses; /* guesses: its count when it was last served */
+	uint32_t id;
+	uint32_t guesses; /* td_alone_tenant.guesses when the program was last measured */
 	struct td_alone_trials dry, measure;
 };
 

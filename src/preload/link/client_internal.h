@@ -42,8 +42,8 @@ bool td_client_is_allocating(void);
  */
 void td_client_without_context(unsigned slot);
 /*
- * The program is about to move: threads that wait for memory that can move ask again after it
- * (TD_NEED_MOVES).
+ * Called before the program moves to another GPU. Threads that wait for memory that can move are
+ * woken with TD_NEED_MOVES, and ask again after the move.
  */
 void td_client_let_move(void);
 /* Returns the bytes of the ASK that waits for its answer; 0: none. */

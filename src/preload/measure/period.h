@@ -48,7 +48,7 @@ struct td_period_mark {
 	uint64_t last_ns;
 	uint64_t began_ns, began_event;              /* begin of the current interval */
 	uint64_t mean_ns, deviation_ns, mean_events; /* over regular intervals */
-	uint64_t regular_ns, total_ns;               /* over all intervals, halved now and then */
+	uint64_t regular_ns, total_ns;               /* sums; both are halved now and then */
 	uint32_t intervals;
 	/* share of regular ones among the last intervals */
 	uint32_t regular_ppm;

@@ -157,8 +157,9 @@ static void arrive(struct td_duty *duty, const struct td_duty_params *params,
 }
 
 /*
- * Notes a step that is longer than besteffort work can make it. A few of them are a validation.
- * More of them mean that the job now does other work, which has to be measured anew.
+ * Notes a step that took longer than besteffort work can explain. A few of them are a validation
+ * phase of the training. More of them mean that the job now does other work, which has to be
+ * measured anew.
  */
 static void note_other(struct td_duty *duty, const struct td_duty_params *params, uint64_t now_ns)
 {

@@ -215,7 +215,7 @@ struct td_duty {
 	uint32_t foretold_hold;
 	/* Rounds at the floor whose mean was too long for a rise, in a row. */
 	uint32_t above_rounds;
-	/* Steps in a row that are longer than besteffort work can make them. */
+	/* Number of steps in a row that took longer than besteffort work can explain. */
 	uint32_t other_steps;
 	bool skip; /* the step under way began before a cut, so its time is not judged */
 };

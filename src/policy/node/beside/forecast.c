@@ -159,7 +159,7 @@ static void evaluate(struct td_forecast *forecast)
 		share = fmin(share, share_at(of, batch));
 	}
 	forecast->duty_ppm = of->has_layers ? to_ppm(duty) : 0;
-	/* A service that no share helps has all of its own, and the floor is left. */
+	/* If no share is enough, the service has all of the SMs, and others have the floor. */
 	forecast->left_ppm =
 		td_dynamic_sm_ppm(&td_dynamic_sm_default, (uint32_t)(fmin(share, 1) * TD_PPM));
 	forecast->error_ns = of->curves->error_s > 0 ? (uint64_t)(of->curves->error_s * 1e9) : 0;
