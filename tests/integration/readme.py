@@ -26,7 +26,7 @@ def every_command_works_in_this_order():
             os.makedirs(f"{folder}/build/bin", exist_ok=True)
             os.symlink(target, f"{folder}/build/bin/{name}")
         os.symlink(f"{BUILD}/examples", f"{folder}/build/examples")
-        os.symlink(f"{ROOT}/tests", f"{folder}/tests")
+        os.symlink(f"{ROOT}/examples", f"{folder}/examples")
         # Half of the steps show the same.
         script = ("set -e\n"
                   + "\n".join(commands[1:]).replace("--size 46m", "--size 46m --steps 10").replace(
@@ -36,7 +36,7 @@ def every_command_works_in_this_order():
                               capture_output=True, text=True, timeout=2 * DEADLINE_S)
         assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
         assert done.stdout.count('"checksum_ok": true') == script.count(" -- train "), done
-        for title in [line for line in printed if re.match("(GPU|TIME) ", line)]:
+        for title in [line for line in printed if re.match("(GPU|TIME|Compared) ", line)]:
             assert title in done.stdout.splitlines(), (title, done.stdout)
         with open(f"{folder}/all") as f:
             events = [line.split() for line in f]
