@@ -106,7 +106,7 @@ int sg_cli_parse_rate(const char *text, uint64_t *ret_bytes_per_s, struct td_err
 /* Rates are typed as bytes per second and kept as bytes per microsecond. */
 static int set_rate(const char *value, uint32_t *ret, struct td_err *err)
 {
-	uint64_t rate;
+	uint64_t rate = 0;
 	int r = sg_cli_parse_rate(value, &rate, err);
 
 	if (!r)

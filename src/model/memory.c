@@ -184,18 +184,13 @@ static bool touch_page(struct td_memory *mem, struct td_page *page, bool write, 
 	return missing;
 }
 
-static bool within(const struct td_range *range, uint64_t first, uint64_t count)
-{
-	return first <= range->page_count && count <= range->page_count - first;
-}
-
 void td_memory_touch(struct td_memory *mem, struct td_range *range, uint64_t first, uint64_t count,
 	bool write, struct td_moves *moves)
 {
 	struct td_moves m = {0};
 	uint64_t group = UINT64_MAX; /* the last group that faulted */
 
-	assert(within(range, first, count));
+	assert(first <= range->page_count && count <= range->page_count - first);
 	for (uint64_t i = first; i < first + count; i++) {
 		if (!touch_page(mem, &range->pages[i], write, &m))
 			continue;
@@ -218,7 +213,7 @@ void td_memory_prefetch_host(struct td_memory *mem, struct td_range *range, uint
 {
 	struct td_moves m = {0};
 
-	assert(within(range, first, count));
+	assert(first <= range->page_count && count <= range->page_count - first);
 	for (uint64_t i = first; i < first + count; i++)
 		if (range->pages[i].on_device)
 			send_home(mem, &range->pages[i], &m);
@@ -242,7 +237,7 @@ void td_memory_prefetch_device(struct td_memory *mem, struct td_range *range, ui
 {
 	struct td_moves m = {0};
 
-	assert(within(range, first, count));
+	assert(first <= range->page_count && count <= range->page_count - first);
 	for (uint64_t i = first; i < first + count; i++) {
 		struct td_page *page = &range->pages[i];
 
