@@ -162,7 +162,7 @@ static void paint(struct td_top *top)
 
 static const char help_text[] =
 	"Up, Down, Page Up, Page Down, j, k   move the cursor; a click selects, too\n"
-	"s, S      sort by the next, the previous column; a click on a title sorts by it\n"
+	"s, S      sort by the next, the previous column; or click on a title\n"
 	"r         reverse the order\n"
 	"/         show only jobs whose id, name, class, state or pid contains a text\n"
 	"e, Enter  explain why the job runs or waits\n"
@@ -171,8 +171,8 @@ static const char help_text[] =
 	"+, -      look more often, less often\n"
 	"q         quit\n"
 	"\n"
-	"TIME is the share of the time in which the job might use the GPU; DEVICE and HOST are\n"
-	"where its memory lies. `tandem top --help` names all columns.\n";
+	"TIME is the share of the time in which the job might use the GPU; DEVICE and\n"
+	"HOST are where its memory lies. `tandem top --help` names all columns.\n";
 
 static void show_detail(struct td_top *top, const char *text)
 {
