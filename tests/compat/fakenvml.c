@@ -135,7 +135,10 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *re
 	return fake_result;
 }
 
-/* As NVML does it: too little room tells how much is needed. */
+/*
+ * As NVML does it: too little room tells how much is needed. Rows of `size` bytes are the beginning
+ * of nvmlProcessDetail_v1_t.
+ */
 static nvmlReturn_t list(unsigned *count, void *rows, size_t size)
 {
 	unsigned room = *count;
@@ -150,8 +153,8 @@ static nvmlReturn_t list(unsigned *count, void *rows, size_t size)
 	for (unsigned i = 0; i < fake_process_count; i++) {
 		/* the own one in the middle and at the end */
 		unsigned own = i == fake_process_count / 2 || i == fake_process_count - 1;
-		nvmlProcessInfo_v2_t row = {
-			own ? fake_own_pid : OTHERS + i, 10 * i, NVML_NO_INSTANCE, i};
+		nvmlProcessDetail_v1_t row = {
+			own ? fake_own_pid : OTHERS + i, 10 * i, NVML_NO_INSTANCE, i, 0};
 
 		memcpy((char *)rows + i * size, &row, size);
 	}
