@@ -75,7 +75,7 @@ int td_wire_next(struct td_span *message, struct td_field *ret, const char **why
 		*why = "a field is longer than the message around it";
 		r = take_bytes(&rest, &ret->bytes);
 		break;
-	default: *why = "a field is of no type of protocol buffers"; r = -EBADMSG;
+	default: *why = "a field has no type that protocol buffers know"; r = -EBADMSG;
 	}
 	if (r)
 		return r;

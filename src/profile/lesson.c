@@ -60,7 +60,7 @@ static int parse_layers(char **line, uint32_t ret[TD_MUDI_LAYERS], struct td_err
 		ret[k] = (uint32_t)count;
 		sum += count;
 	}
-	return sum ? 0 : td_err_set(err, -EINVAL, "the layers are those of nobody");
+	return sum ? 0 : td_err_set(err, -EINVAL, "all counts of layers are 0");
 }
 
 int td_lesson_parse(char *line, struct td_lesson *ret, struct td_err *err)

@@ -121,7 +121,7 @@ static int publish(struct td_publish *p, int folder_fd, const char *name, enum t
 	return r;
 }
 
-/* Deletes what the directory has no longer. */
+/* Deletes the published copies of files that are no longer in the directory. */
 static int withdraw(struct td_publish *p)
 {
 	int r = 0;

@@ -17,9 +17,9 @@ struct td_policy;
 void td_abilities_look(struct td_node *node);
 
 /*
- * Does the same in each step. If a policy had to wait for what it needs, lets it decide from now
- * on. A policy in force stays so when an ability is lost: it is not shown the missing figures, and
- * its plans for missing actions are refused.
+ * Called in each step: updates td_node.options.has, and lets a policy that had to wait for what it
+ * needs decide from now on. A policy in force stays so when an ability is lost: it is not shown the
+ * missing figures, and its plans for missing actions are refused.
  */
 void td_abilities_step(struct td_node *node, uint64_t now_ns);
 

@@ -22,7 +22,7 @@ struct td_kube_watch {
 	void *arg;
 	/* An object is there, or is there no longer. */
 	void (*take)(void *arg, const json_t *object, bool is_deleted);
-	/* A list begins, and has ended: what was not taken in between is there no longer. */
+	/* Called before and after a list of all objects: one that take() did not get is gone. */
 	void (*begin)(void *arg);
 	void (*end)(void *arg);
 

@@ -77,7 +77,7 @@ static void step_gslice(void *state, const struct td_policy_options *options,
 		feed_back(&gslice->gpus[gpu], service, now_ns);
 		here->share_ppm = to_ppm(gslice->gpus[gpu].gslice.share);
 		at = gslice->gpus[gpu].judged_ns + WINDOW_NS;
-		if (at <= now_ns) /* no latency was seen yet */
+		if (at <= now_ns) /* the service has shown no latency yet */
 			at = now_ns + WINDOW_NS;
 		plan->next_wakeup_ns = at < plan->next_wakeup_ns ? at : plan->next_wakeup_ns;
 	}

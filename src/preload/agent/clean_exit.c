@@ -32,8 +32,8 @@
 /* The bound of DRAIN in exit(). The driver ends what remains by itself. */
 #define EXIT_NS (2 * TD_NS_PER_S)
 /*
- * The bound of DESTROY once no work runs. It is short, since the MPS server is safe by then, and a
- * parked thread may hold a lock that the driver needs.
+ * How long DESTROY may take once no work runs. This is short, since the MPS server is safe by then,
+ * and one of the stopped threads may hold a lock that the driver needs.
  */
 #define DESTROY_NS (250 * TD_NS_PER_MS)
 #define TELL_NS    TD_NS_PER_S

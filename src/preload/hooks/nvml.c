@@ -438,7 +438,7 @@ typedef nvmlReturn_t (*list_fn)(nvmlDevice_t device, unsigned *count, void *rows
 struct question {
 	nvmlDevice_t device;
 	list_fn list;                                   /* query that fills an array */
-	nvmlDeviceGetProcessUtilization_fn utilisation; /* query for samples since a time: */
+	nvmlDeviceGetProcessUtilization_fn utilisation; /* query for samples since `since` */
 	unsigned long long since;
 	/* Queries whose struct points to the rows: */
 	const nvmlProcessesUtilizationInfo_t *utilisations;

@@ -233,7 +233,7 @@ static bool tune(struct td_cluster *cluster, uint32_t index, uint32_t round)
 
 const struct td_sched td_sched_antman = {
 	.name = "antman",
-	.summary = "guaranteed jobs as by quota, the others beside them under a duty",
+	.summary = "guaranteed jobs as under quota, the others beside them for a share of the time",
 	.guards = true,
 	.slack_ppm = SLACK_PPM,
 	.tick_ns = 10 * TD_NS_PER_S,

@@ -283,7 +283,7 @@ TEST(what_is_no_model_is_refused_with_the_place)
 	CHECK_STR(error.why, "a field is longer than the message around it");
 	CHECK_EQ(error.offset, 10);
 	CHECK_EQ(td_onnx_layers("\x0b", 1, counts, &error), -EBADMSG);
-	CHECK_STR(error.why, "a field is of no type of protocol buffers");
+	CHECK_STR(error.why, "a field has no type that protocol buffers know");
 	CHECK_EQ(td_onnx_layers("\x02", 1, counts, &error), -EBADMSG);
 	CHECK_STR(error.why, "the number of a field is not from 1 to 536870911");
 	CHECK_EQ(td_onnx_layers("\x09"
