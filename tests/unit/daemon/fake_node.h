@@ -61,8 +61,9 @@ struct fake {
 	} host; /* as told last; with how often */
 	unsigned host_told;
 	uint32_t placed_count;
-	struct td_msg_order order; /* to a supervisor: as told last; with how often */
-	struct td_msg_leave leave; /* likewise */
+	struct td_msg_placed answer; /* the last of them */
+	struct td_msg_order order;   /* to a supervisor: as told last; with how often */
+	struct td_msg_leave leave;   /* likewise */
 	unsigned orders, leaves;
 	unsigned
 		refused; /* messages that made no sense to the node: its connection would be gone */
@@ -175,6 +176,7 @@ static void fake_read(struct fake *f, const struct td_msg *msg)
 		f->leaves++;
 	} else if (msg->type == TD_MSG_TYPE_placed) {
 		f->placed[f->placed_count++] = msg->placed.gpu[0];
+		f->answer = msg->placed;
 	}
 }
 

@@ -84,6 +84,31 @@ static enum td_brain_why why(const char *id)
 	return td_brain_why(brain, td_brain_find(brain, id));
 }
 
+TEST(a_cluster_may_have_as_many_nodes_and_gpus_as_the_bounds_say)
+{
+	static uint32_t gpus[TD_BRAIN_NODES_MAX + 1];
+	struct td_brain_shape shape = {
+		.nodes_max = TD_BRAIN_NODES_MAX, .node_gpus_max = TD_NODE_GPUS_MAX};
+
+	CHECK_EQ(td_brain_shape_nodes(&shape, gpus), 0);
+	CHECK_EQ(gpus[0], TD_NODE_GPUS_MAX);
+	CHECK_EQ(gpus[TD_BRAIN_NODES_MAX - 1], TD_NODE_GPUS_MAX);
+	CHECK_EQ(gpus[TD_BRAIN_NODES_MAX], 0);
+	shape.nodes_max++;
+	CHECK_EQ(td_brain_shape_nodes(&shape, gpus), -EINVAL);
+	shape.nodes_max = 0;
+	CHECK_EQ(td_brain_shape_nodes(&shape, gpus), -EINVAL);
+	shape.nodes_max = 1;
+	shape.node_gpus_max = TD_NODE_GPUS_MAX + 1;
+	CHECK_EQ(td_brain_shape_nodes(&shape, gpus), -EINVAL);
+	shape.node_gpus_max = 0;
+	CHECK_EQ(td_brain_shape_nodes(&shape, gpus), -EINVAL);
+	shape.node_gpus_max = 1;
+	CHECK_EQ(td_brain_shape_nodes(&shape, gpus), 0);
+	CHECK_EQ(gpus[0], 1);
+	CHECK_EQ(gpus[1], TD_NODE_GPUS_MAX);
+}
+
 TEST(a_job_is_placed_runs_and_ends)
 {
 	begin();

@@ -129,6 +129,28 @@ TEST(a_policy_that_exchanges_jobs_is_shown_what_it_needs)
 	CHECK(!view_of(a)->restarts_on && !view_of(a)->profile && !w.node.gpu_views[0].speeds);
 }
 
+TEST(the_layers_of_a_program_are_shown_beside_its_figures_alone_and_go_when_nobody_asks)
+{
+	static struct td_service_page page;
+	struct fake *a;
+
+	start();
+	planner.uses |= TD_HAS(PROFILES);
+	a = job_on(0, "heavy", "01");
+	(void)stay_on(1, "quiet", 1);
+	a->process->service_page = &page;
+	atomic_store(&page.layers[1], 7);
+	w.node.profiles.good_count++;
+	step();
+	CHECK(view_of(a)->profile && view_of(a)->profile->alone);
+	CHECK(view_of(a)->profile->layers[1] > 6.5);
+	w.node.profiles.good_count--;
+	step();
+	CHECK(view_of(a)->profile && view_of(a)->profile->alone);
+	CHECK(view_of(a)->profile->layers[1] == 0);
+	a->process->service_page = NULL;
+}
+
 TEST(a_job_is_started_again_where_the_policy_wants_it)
 {
 	struct fake *boss, *a, *again;

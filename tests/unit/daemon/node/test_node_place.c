@@ -281,3 +281,48 @@ TEST(explain_tells_what_a_job_was_given)
 	CHECK_EQ(ask(1, 1, "5"), 0);
 	CHECK(strstr(explained(&w, &w.fakes[1]), "given GPU GPU-06060606-"));
 }
+
+/* GPU 1 has MPS, GPU 0 has none. */
+static bool mps_of(void *arg, const uint8_t *uuid, struct td_mps_seen *ret)
+{
+	(void)arg;
+	*ret = (struct td_mps_seen){.state = uuid[0] == 2 ? TD_MPS_ON : TD_MPS_OFF,
+		.directory = uuid[0] == 2 ? "/run/mps-1" : NULL};
+	return true;
+}
+
+TEST(a_program_of_one_gpu_is_told_how_to_use_its_mps)
+{
+	struct td_msg_hello hello = {.class = TD_CLASS_ONLINE, .weight = 1, .abi = TD_PAGES_ABI};
+	uint32_t at;
+
+	begin();
+	w.node.io.mps = mps_of;
+	CHECK_STR(any_of(0, "a", "1"), "1");
+	CHECK_STR(w.fakes[0].answer.mps, "/run/mps-1");
+	CHECK_EQ(w.fakes[0].answer.sm_share_ppm, 0); /* nobody has used the GPU yet */
+	fake_attach(&w, &w.fakes[0], 0, 1, MIB);
+	at = td_process_client(w.fakes[0].process)->gpu;
+	w.node.verdicts[at].sm_share_ppm = 300000;
+	CHECK_STR(any_of(1, "b", "1"), "1");
+	CHECK_STR(w.fakes[1].answer.mps, "/run/mps-1");
+	CHECK_EQ(w.fakes[1].answer.sm_share_ppm, 300000);
+	/* A share is for besteffort programs. */
+	memset(&w.fakes[2], 0, sizeof(w.fakes[2]));
+	strcpy(hello.job, "c");
+	w.fakes[2].process =
+		td_node_hello(&w.node, &w.fakes[2], 102, td_identity_local(0), &hello, w.now);
+	w.node.verdicts[at].sm_share_ppm = 300000;
+	CHECK_EQ(ask(2, 1, "1"), 0);
+	CHECK_STR(w.fakes[2].answer.mps, "/run/mps-1");
+	CHECK_EQ(w.fakes[2].answer.sm_share_ppm, 0);
+	/* Without MPS, or with several GPUs, there is nothing to tell. */
+	CHECK_STR(any_of(3, "d", "0"), "0");
+	CHECK_STR(w.fakes[3].answer.mps, "");
+	fake_hello(&w, &w.fakes[4], "e", TD_BACKEND_PLAIN, false);
+	CHECK_EQ(ask(4, 2, "01"), 0);
+	CHECK_STR(given, "01");
+	CHECK_STR(w.fakes[4].answer.mps, "");
+	CHECK_EQ(w.fakes[4].answer.count, 2);
+	CHECK_EQ(w.fakes[4].answer.index, 1);
+}

@@ -29,6 +29,44 @@ TEST(every_default_is_valid_and_shown_as_typed)
 	CHECK(options.enabled && options.moves);
 }
 
+/* Returns a value that is no option's default and is shown as it is typed. */
+static const char *value_for(const struct td_option_row *row)
+{
+	static const char *const values[][2] = {{"name", "nvshare"}, {"time", "3s"},
+		{"share", "37%"}, {"size", "5Gi"}, {"path", "/tmp/a"}, {"number", "7"},
+		{"GPUs", "1.5"}, {"CPUs", "0-3,8"}, {"off|auto|on", "on"}, {"auto|on|off", "on"}};
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
+		if (!strcmp(row->unit, values[i][0]))
+			return values[i][1];
+	CHECK_STR(row->unit, "on|off");
+	return strcmp(row->value, "on") ? "on" : "off";
+}
+
+TEST(every_option_shows_what_it_was_given_and_changes_no_other)
+{
+	struct td_options initial, options;
+	struct td_option_row before, row;
+	struct td_err err = {0};
+
+	td_options_init(&initial);
+	for (size_t i = 0; td_options_row(&initial, i, &before); i++) {
+		const char *value = value_for(&before);
+
+		options = initial;
+		CHECK(strcmp(before.value, value));
+		CHECK_EQ(td_options_set(&options, before.key, value, &err), 0);
+		for (size_t k = 0; td_options_row(&options, k, &row); k++) {
+			CHECK(td_options_row(&initial, k, &before));
+			CHECK_STR(row.value, k == i ? value : before.value);
+		}
+		CHECK(td_options_row(&initial, i, &before));
+		CHECK_EQ(td_options_set(&options, before.key, before.value, &err), 0);
+		CHECK(td_options_row(&options, i, &row));
+		CHECK_STR(row.value, before.value);
+	}
+}
+
 TEST(every_help_goes_whole_in_a_string_of_the_protocol)
 {
 	struct td_options options;
