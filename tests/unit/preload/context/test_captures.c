@@ -98,3 +98,60 @@ TEST(one_that_the_driver_refuses_is_none)
 		FAKE_STREAM); /* nor does an end that was begun unseen take one off */
 	CHECK(!td_context_any_capture());
 }
+
+static void capture_in(void *context)
+{
+	atomic_store(&fake.context, context);
+	td_context_capture_begin();
+	td_context_capture_begun(true, FAKE_STREAM);
+}
+
+static void end_in(void *context)
+{
+	atomic_store(&fake.context, context);
+	td_context_capture_ended(FAKE_STREAM);
+}
+
+TEST(a_context_that_ends_takes_its_open_captures_along_and_no_others)
+{
+	void *a = (void *)0xa0, *b = (void *)0xb0;
+
+	td_driver_set(&fake_driver);
+	capture_in(a);
+	td_captures_context_ended(a);
+	CHECK(!td_context_any_capture());
+	/* One that is over already does not end again with its context. */
+	capture_in(a);
+	end_in(a);
+	capture_in(b);
+	td_captures_context_ended(a);
+	CHECK(td_context_any_capture());
+	/* All of a context end with it. */
+	capture_in(a);
+	capture_in(a);
+	capture_in(a);
+	end_in(a);
+	td_captures_context_ended(a);
+	CHECK(td_context_any_capture());
+	td_captures_context_ended(a);
+	CHECK(td_context_any_capture());
+	end_in(b);
+	CHECK(!td_context_any_capture());
+	td_captures_context_ended(b);
+	CHECK(!td_context_any_capture());
+	atomic_store(&fake.context, NULL);
+}
+
+/* The table has room for 64. */
+TEST(as_many_captures_as_the_table_has_room_for_end_with_their_contexts)
+{
+	td_driver_set(&fake_driver);
+	for (uintptr_t i = 1; i <= 64; i++)
+		capture_in((void *)(i << 8));
+	for (uintptr_t i = 64; i; i--) {
+		CHECK(td_context_any_capture());
+		td_captures_context_ended((void *)(i << 8));
+	}
+	CHECK(!td_context_any_capture());
+	atomic_store(&fake.context, NULL);
+}

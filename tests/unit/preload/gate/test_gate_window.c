@@ -113,6 +113,24 @@ TEST(short_work_is_marked_rarely_and_long_work_every_time)
 	CHECK(!td_window_mark_due(&w, 4 * MS));
 }
 
+TEST(nothing_is_marked_that_has_a_mark_or_is_forgotten)
+{
+	struct td_window w = {0};
+
+	CHECK(!td_window_mark_due(&w, 0));
+	w.estimate_ns = 1000 * MS; /* each submission is to have a mark */
+	CHECK(!td_window_mark_due(&w, 2 * MS));
+	td_window_submitted(&w, &stream_a, 0);
+	CHECK(td_window_mark_due(&w, 2 * MS));
+	CHECK(td_window_next_mark(&w) != NULL);
+	td_window_marked(&w);
+	CHECK(!td_window_mark_due(&w, 2 * MS));
+	td_window_submitted(&w, &stream_a, 0);
+	td_window_forget_unmarked(&w);
+	CHECK(!td_window_mark_due(&w, 2 * MS));
+	CHECK_EQ(w.in_flight, 1);
+}
+
 TEST(a_full_ring_takes_no_mark_and_loses_no_count)
 {
 	struct td_window w = {0};

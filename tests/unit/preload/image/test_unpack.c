@@ -143,6 +143,34 @@ TEST(frames_are_joined)
 	CHECK(!gives(td_unpack_zstd, all, sizeof(all) - 1, "abcdxxxxxabcdxxxxx", 18));
 }
 
+/*
+ * Each kind of table may consist of one symbol, which then needs no bits: two literals, and a match
+ * of 8 bytes at the offset of 2.
+ */
+TEST(tables_of_one_symbol_are_read)
+{
+	uint8_t frame[] = {0x28, 0xb5, 0x2f, 0xfd, 0x20, 10, 9 << 3 | 2 << 1 | 1, 0, 0, 2 << 3, 'a',
+		'b', 1, 0x54, 2, 2, 5, 1 << 2 | 1};
+	const size_t first_symbol = 14;
+	uint8_t *at = frame + first_symbol;
+
+	CHECK(gives(td_unpack_zstd, frame, sizeof(frame), "ababababab", 10));
+	at[2] = 4; /* a shorter match */
+	CHECK(gives(td_unpack_zstd, frame, sizeof(frame), "ababababa", 9));
+	at[2] = 53; /* the first that no match has */
+	CHECK(!gives(td_unpack_zstd, frame, sizeof(frame), "ababababab", 10));
+	at[2] = 5;
+	at[0] = 1; /* the second literal comes after the match, whose offset is too long then */
+	CHECK(!gives(td_unpack_zstd, frame, sizeof(frame), "ababababab", 10));
+	frame[17] = 1 << 2; /* an offset of 1 */
+	CHECK(gives(td_unpack_zstd, frame, sizeof(frame), "aaaaaaaaab", 10));
+	at[0] = 36;
+	CHECK(!gives(td_unpack_zstd, frame, sizeof(frame), "aaaaaaaaab", 10));
+	at[0] = 1;
+	at[1] = 32;
+	CHECK(!gives(td_unpack_zstd, frame, sizeof(frame), "aaaaaaaaab", 10));
+}
+
 #ifdef HAVE_ZSTD
 #include <zstd.h>
 
