@@ -123,6 +123,30 @@ TEST(the_smallest_share_is_where_the_curve_crosses_the_limit)
 	CHECK(td_curve_smallest_share(&curve, 3, 0.01) > 1);
 }
 
+TEST(a_limit_that_only_the_whole_gpu_keeps_needs_the_whole_gpu)
+{
+	const struct td_curve two_lines = {.form = TD_CURVE_PIECEWISE,
+				      .knee_x = 0.5,
+				      .knee_y = 50,
+				      .left_slope = -100,
+				      .right_slope = -20},
+			      one_line = {.form = TD_CURVE_PIECEWISE,
+				      .knee_x = 1,
+				      .knee_y = 40,
+				      .left_slope = -64},
+			      hyperbola = {.form = TD_CURVE_HYPERBOLA, .a = 8, .b = 32};
+
+	CHECK(td_curve_smallest_share(&two_lines, 40, 0.25) == 1);
+	CHECK(td_curve_smallest_share(&two_lines, 40, 1) == 1);
+	CHECK(td_curve_smallest_share(&two_lines, 39.5, 0.25) > 1);
+	CHECK(td_curve_smallest_share(&two_lines, 50, 0.25) == 0.5);
+	CHECK(td_curve_smallest_share(&one_line, 40, 0.25) == 1);
+	CHECK(td_curve_smallest_share(&one_line, 39.5, 0.25) > 1);
+	CHECK(td_curve_smallest_share(&hyperbola, 40, 0.25) == 1);
+	CHECK(td_curve_smallest_share(&hyperbola, 39.5, 0.25) > 1);
+	CHECK(td_curve_smallest_share(&hyperbola, 8, 0.25) > 1);
+}
+
 TEST(the_smallest_share_agrees_with_a_search_of_all)
 {
 	uint64_t seed = 31;

@@ -120,3 +120,26 @@ TEST(support_vectors_are_finite)
 	REFUSED_WITH(TD_PREDICTOR_SVR, numbers[1] = (double)NAN);
 	REFUSED_WITH(TD_PREDICTOR_SVR, vectors[3] = (double)NAN);
 }
+
+/* A forest is evaluated for several points at once, and the last ones may be fewer. */
+TEST(any_number_of_points_is_predicted_each_by_itself)
+{
+	for (int form = 0; form < TD_PREDICTOR_N; form++) {
+		struct td_predictor p = right((enum td_predictor_form)form);
+		double points[2 * 64], results[41];
+
+		nodes[2].value = 3;
+		numbers[0] = vectors[0] = 1;
+		numbers[1] = vectors[3] = -2;
+		for (uint32_t i = 0; i < 2 * 64; i++)
+			points[i] = i * 7 % 5 / 4.;
+		for (uint32_t count = 0; count <= 40; count++) {
+			for (uint32_t i = 0; i <= 40; i++)
+				results[i] = -7;
+			td_predict_many(&p, points, count, results);
+			for (uint32_t i = 0; i <= 40; i++)
+				CHECK(i < count ? results[i] == td_predict(&p, points + 2 * i)
+						: results[i] == -7);
+		}
+	}
+}
