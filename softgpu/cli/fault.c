@@ -167,7 +167,8 @@ int sg_verb_fault(int argc, char **argv)
 	dir = sg_dir(buf, sizeof(buf));
 	for (; i < argc && !strncmp(argv[i], "--", 2); i += 2) {
 		if (strcmp(argv[i], "--dir") && strcmp(argv[i], "--gpu"))
-			return sg_cli_fail("\"%s\" is not expected: see softgpu --help", argv[i]);
+			return sg_cli_fail(
+				"\"%s\" is not expected: see softgpu fault --help", argv[i]);
 		if (sg_cli_check_value(argc, argv, i))
 			return EXIT_OURS;
 		if (!strcmp(argv[i], "--dir"))
@@ -182,7 +183,7 @@ int sg_verb_fault(int argc, char **argv)
 		if (kinds[k].with && i + 1 == argc)
 			return fail_missing(argv[i], kinds[k].needs);
 		if (argc - i > (kinds[k].with ? 2 : 1))
-			return sg_cli_fail("\"%s\" is not expected: see softgpu --help",
+			return sg_cli_fail("\"%s\" is not expected: see softgpu fault --help",
 				argv[i + (kinds[k].with ? 2 : 1)]);
 		fault.engine = kinds[k].fault;
 		return kinds[k].with ? kinds[k].with(&fault, argv[i + 1]) : send_fault(&fault);

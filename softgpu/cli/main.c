@@ -49,37 +49,6 @@ int sg_cli_fail(const char *format, const char *text)
 	return EXIT_OURS;
 }
 
-static void usage(FILE *out)
-{
-	fputs("usage: softgpu start [--gpus N] [--model M] [--memory SIZE] [--set KEY=VALUE]... "
-	      "[--dir D] [--no-host-vmm] [--ipc-frees] [--mig] [--foreground]\n"
-	      "       softgpu run [--dir D] [--] COMMAND [ARG]...\n"
-	      "       softgpu status [--json] [--dir D]\n"
-	      "       softgpu reset-counters [--dir D]\n"
-	      "       softgpu fault [--dir D] [--gpu N] FAULT\n"
-	      "       softgpu smi [-L | -q | --query-gpu=F,... | --query-compute-apps=F,...] "
-	      "[--format=csv[,noheader][,nounits]] [-i ID] [-l SECONDS]\n"
-	      "       softgpu smi --help-query-gpu | --help-query-compute-apps\n"
-	      "       softgpu stop [--dir D]\n\n"
-	      "A GPU in software: programs on the CUDA driver API run without one. Its figures are "
-	      "a model's, not a GPU's.\n\nModels:",
-		out);
-	for (unsigned i = 0; td_gpu_spec_at(i); i++)
-		fprintf(out, " %s", td_gpu_spec_at(i)->name);
-	fputs("\n\n--no-host-vmm: cuMemCreate refuses host memory, as some drivers may\n"
-	      "--ipc-frees: memory by IPC handle is off its GPU once its owner has freed it,\n"
-	      "  whoever has it open\n"
-	      "--mig: each GPU is divided by MIG into one part, which is all of it",
-		out);
-	fputs("\nFaults: xid N, ecc, lost, hang, link RATE, host-memory SIZE, "
-	      "mps-early-exit hang|clean, call NAME[:N]=ERROR, clear\n"
-	      "MPS: softgpu run -- nvidia-cuda-mps-control -d\n",
-		out);
-	fputs("\nFields for --set: link, faults, prefetch (bytes per second, such as 1.5g), "
-	      "fault-latency, slice, switch, launch (times)\n",
-		out);
-}
-
 struct start {
 	struct td_gpu_spec spec;
 	uint64_t gpus, memory_bytes;
@@ -223,12 +192,12 @@ static int parse_start(int argc, char **argv, struct start *start, struct td_err
 		case 'p': start->features &= ~SG_FEATURE_IPC_KEEPS; break;
 		case 'i': start->features |= SG_FEATURE_MIG; break;
 		case 'f': start->foreground = true; break;
-		default: return td_refuse_option(c, argv, options, "softgpu --help", err);
+		default: return td_refuse_option(c, argv, options, "softgpu start --help", err);
 		}
 	}
 	if (!r && optind < argc)
-		return td_err_set(err, -EINVAL, "\"%.64s\" is not expected: see softgpu --help",
-			argv[optind]);
+		return td_err_set(err, -EINVAL,
+			"\"%.64s\" is not expected: see softgpu start --help", argv[optind]);
 	if (!r && start->has_memory)
 		start->spec.memory_bytes = start->memory_bytes;
 	return r ? r : check_memory(&start->spec, err);
@@ -465,9 +434,9 @@ static int verb_run(int argc, char **argv)
 	if (at < argc && !strcmp(argv[at], "--"))
 		at++;
 	if (at >= argc)
-		return fail("%s", "run: which command? See softgpu --help");
+		return fail("%s", "run: which command? See softgpu run --help");
 	if (argv[at][0] == '-')
-		return fail("\"%s\" is not an option of run: see softgpu --help", argv[at]);
+		return fail("\"%s\" is not an option of run: see softgpu run --help", argv[at]);
 	if (library_path(path, sizeof(path)))
 		return EXIT_OURS;
 	if (ensure_server(dir))
@@ -583,38 +552,106 @@ static int verb_ask(int argc, char **argv)
 	return 0;
 }
 
+#define FIRST "usage: softgpu "
+#define NEXT  "       softgpu "
+#define MORE  "               "
+
+static const struct verb {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *usage, *help;
+} verbs[] = {
+	{"start", verb_start,
+		"start [--gpus N] [--model M] [--memory SIZE] [--set KEY=VALUE]... [--dir D]\n" MORE
+		"      [--no-host-vmm] [--ipc-frees] [--mig] [--foreground]\n",
+		"Starts a GPU in software.\n\n"
+		"--no-host-vmm: cuMemCreate refuses host memory, as some drivers may\n"
+		"--ipc-frees: memory by IPC handle is off its GPU once its owner has freed it,\n"
+		"  whoever has it open\n"
+		"--mig: each GPU is divided by MIG into one part, which is all of it\n\n"
+		"Fields for --set: link, faults, prefetch (bytes per second, such as 1.5g),\n"
+		"  fault-latency, slice, switch, launch (times)\n"},
+	{"run", verb_run, "run [--dir D] [--] COMMAND [ARG]...\n",
+		"Runs a program on the GPU in software; if there is none, starts one first.\n"
+		"MPS: softgpu run -- nvidia-cuda-mps-control -d\n"},
+	{"status", verb_ask, "status [--json] [--dir D]\n",
+		"Shows the memory and the counters of the GPUs.\n"},
+	{"reset-counters", verb_ask, "reset-counters [--dir D]\n",
+		"Sets the counters back to nothing.\n"},
+	{"fault", sg_verb_fault, "fault [--dir D] [--gpu N] FAULT\n",
+		"Makes something go wrong.\n\n"
+		"Faults: xid N, ecc, lost, hang, link RATE, host-memory SIZE,\n"
+		"  mps-early-exit hang|clean, call NAME[:N]=ERROR, clear\n"},
+	{"smi", sg_verb_smi,
+		"smi [-L | -q | --query-gpu=F,... | --query-compute-apps=F,...]\n" MORE
+		"    [--format=csv[,noheader][,nounits]] [-i ID] [-l SECONDS]\n" NEXT
+		"smi --help-query-gpu | --help-query-compute-apps\n",
+		"Prints what nvidia-smi prints of NVIDIA's GPUs.\n"},
+	{"stop", verb_ask, "stop [--dir D]\n", "Ends the GPU, and waits until it has ended.\n"},
+};
+
+#define VERBS (sizeof(verbs) / sizeof(verbs[0]))
+
+static void print_models(FILE *out)
+{
+	fputs("\nModels:", out);
+	for (unsigned i = 0; td_gpu_spec_at(i); i++)
+		fprintf(out, " %s", td_gpu_spec_at(i)->name);
+	fputc('\n', out);
+}
+
+static void usage(FILE *out)
+{
+	for (size_t i = 0; i < VERBS; i++)
+		fprintf(out, "%s%s", i ? NEXT : FIRST, verbs[i].usage);
+	fputs("\nA GPU in software: programs on the CUDA driver API run without one. Its figures\n"
+	      "are a model's, not a GPU's. What a verb takes: softgpu VERB --help.\n",
+		out);
+	print_models(out);
+}
+
+static int help_of(const struct verb *verb)
+{
+	printf("%s%s\n%s", FIRST, verb->usage, verb->help);
+	if (verb->run == verb_start)
+		print_models(stdout);
+	return 0;
+}
+
+static const struct verb *find_verb(const char *name)
+{
+	for (size_t i = 0; i < VERBS; i++)
+		if (!strcmp(verbs[i].name, name))
+			return &verbs[i];
+	fail("\"%s\" is not a verb: expected one such as start, run or status: see softgpu --help",
+		name);
+	return NULL;
+}
+
 static int dispatch(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		int (*run)(int argc, char **argv);
-	} verbs[] = {{"start", verb_start}, {"run", verb_run}, {"status", verb_ask},
-		{"fault", sg_verb_fault}, {"smi", sg_verb_smi}, {"reset-counters", verb_ask},
-		{"stop", verb_ask}};
+	const struct verb *verb;
+	bool asks_help;
 
-	if (argc > 1 && (td_asks_help(argv[1]) || !strcmp(argv[1], "help"))) {
-		usage(stdout);
-		return 0;
+	if (argc < 2) {
+		usage(stderr);
+		return EXIT_OURS;
 	}
-	if (argc > 1 && (td_asks_version(argv[1]) || !strcmp(argv[1], "version"))) {
+	if (td_asks_version(argv[1]) || !strcmp(argv[1], "version")) {
 		puts("softgpu " TANDEM_VERSION);
 		return 0;
 	}
-	for (size_t i = 0; argc > 1 && i < sizeof(verbs) / sizeof(verbs[0]); i++) {
-		if (strcmp(verbs[i].name, argv[1]))
-			continue;
-		if (argc > 2 && td_asks_help(argv[2])) {
-			usage(stdout);
-			return 0;
-		}
-		return verbs[i].run(argc - 1, argv + 1);
+	asks_help = td_asks_help(argv[1]) || !strcmp(argv[1], "help");
+	if (asks_help && argc == 2) {
+		usage(stdout);
+		return 0;
 	}
-	if (argc > 1)
-		return fail("\"%s\" is not a verb: expected one such as start, run or status: see "
-			    "softgpu --help",
-			argv[1]);
-	usage(stderr);
-	return EXIT_OURS;
+	verb = find_verb(argv[asks_help ? 2 : 1]);
+	if (!verb)
+		return EXIT_OURS;
+	if (asks_help || (argc > 2 && td_asks_help(argv[2])))
+		return help_of(verb);
+	return verb->run(argc - 1, argv + 1);
 }
 
 int main(int argc, char **argv)

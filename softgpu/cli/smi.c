@@ -300,7 +300,7 @@ static int parse(int argc, char **argv, struct request *request)
 				r = sg_cli_fail("--loop: %s", err.msg);
 		} else {
 			return sg_cli_fail(
-				"\"%s\" is not an option of smi: see softgpu --help", argv[i]);
+				"\"%s\" is not an option of smi: see softgpu smi --help", argv[i]);
 		}
 		if (r)
 			return r;

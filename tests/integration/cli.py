@@ -338,7 +338,7 @@ def options_that_there_are_not_are_quoted_by_every_program():
         for program, verb, status, flag in ((TANDEMD, [], 2, "--verbose"),
                                             (SOFTGPU, ["start"], 125, "--mig"),
                                             (TANDEM, ["run"], 125, "--help")):
-            name = " ".join([os.path.basename(program), *(verb if program == TANDEM else [])])
+            name = " ".join([os.path.basename(program), *verb])
             for words, quoted, text in ((["--sokcet", "x"], "--sokcet", "is not an option"),
                                         (["-xy"], "-x", "is not an option"),
                                         ([f"{flag}=1"], f"{flag}=1", "takes no value"),
@@ -498,6 +498,13 @@ def verbs_say_how_they_are_used_and_quote_what_they_do_not_take():
                                         (["run", "--layers", "conv"], "conv", "or the counts")):
             refused(world, TANDEM, *words, quoted=quoted, expected=(expected,))
         refused(world, SOFTGPU, "fly", quoted="fly", expected=("such as start,",))
+        whole = world.call(SOFTGPU, "--help").stdout
+        assert max(map(len, whole.splitlines())) <= 100, whole
+        for verb in re.findall(r"softgpu ([a-z-]+) \[", whole):
+            done = world.call(SOFTGPU, "help", verb)
+            assert done.returncode == 0 and len(done.stdout) < len(whole), done
+            assert done.stdout.startswith(f"usage: softgpu {verb} "), done
+            assert world.call(SOFTGPU, verb, "--help").stdout == done.stdout, done
 
 
 def into(world, path, *command):
