@@ -81,8 +81,9 @@ int td_cli_ask_or_start(
 	const struct td_msg *request, void (*row)(const struct td_msg *msg, void *arg), void *arg);
 
 /*
- * Parses --json, the only option of most verbs. Returns the index of the first other argument, or
- * -1 after printing an error.
+ * Parses --json, the only option of most verbs, which may be before or behind the other arguments,
+ * and moves it before them. Returns the index of the first other argument, or -1 after printing an
+ * error.
  */
 int td_cli_json_option(int argc, char **argv, bool *ret_json);
 /*

@@ -266,19 +266,25 @@ int td_cli_ask_or_start(
 
 int td_cli_json_option(int argc, char **argv, bool *ret_json)
 {
-	int i = 1;
+	int count = 1; /* of the words that are in front: the verb and its options */
 
 	*ret_json = false;
-	for (; i < argc && argv[i][0] == '-'; i++) {
-		if (strcmp(argv[i], "--json")) {
+	for (int i = 1; i < argc; i++) {
+		char *word = argv[i];
+
+		if (word[0] != '-')
+			continue;
+		if (strcmp(word, "--json")) {
 			td_cli_fail("\"%.64s\" is not an option of %s: expected --json: see tandem "
 				    "%s --help",
-				argv[i], argv[0], argv[0]);
+				word, argv[0], argv[0]);
 			return -1;
 		}
 		*ret_json = true;
+		memmove(argv + count + 1, argv + count, (size_t)(i - count) * sizeof(*argv));
+		argv[count++] = word;
 	}
-	return i;
+	return count;
 }
 
 int td_cli_list_options(int argc, char **argv, bool *ret_json)

@@ -454,9 +454,10 @@ def an_explanation_is_as_long_as_it_has_to_be():
         assert ("Its weight is 3." in said and "exceed its user's whole quota" in said
                 and re.search(r"Soft limit 8.0 MiB on GPU 0: .* is on the host\.", said)), lines
         job = world.jobs()[0]
-        done = world.call(TANDEM, "explain", "--json", str(job["pid"]))
-        assert done.returncode == 0, done
-        (process,) = json.loads(done.stdout)
+        for words in ((str(job["pid"]), "--json"), ("--json", str(job["pid"]))):
+            done = world.call(TANDEM, "explain", *words)
+            assert done.returncode == 0, done
+            (process,) = json.loads(done.stdout)
         assert ((process["job"], process["pid"]) == (job["job"], job["pid"])
                 and process["state"] in ("running", "idle")), process
         causes = {cause["id"]: cause for cause in process["causes"]}
@@ -492,7 +493,7 @@ def verbs_say_how_they_are_used_and_quote_what_they_do_not_take():
                                         (["help", "status"], "status", "such as run, ps,"),
                                         (["ps", "--jsn"], "--jsn", "--json: see tandem ps --help"),
                                         (["pause", "a", "b"], "b", "tandem pause --help"),
-                                        (["pause", "a", "--json"], "--json", "behind the job"),
+                                        (["pause", "a", "--jsn"], "--jsn", "--json: see tandem pa"),
                                         (["restart", "a", "5%", "c"], "c", "behind the job"),
                                         (["completion", "bash", "x"], "x", "behind the shell"),
                                         (["run", "--layers", "conv"], "conv", "or the counts")):
