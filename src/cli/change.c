@@ -1,5 +1,7 @@
 /* The verbs set and stop, which change the daemon or a job's settings. */
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "base/program.h"
 #include "cli/cli.h"
@@ -8,15 +10,51 @@
 struct shown {
 	const char *key;
 	unsigned count;
+	size_t width; /* of the terminal; 0: each row is one line */
 };
+
+/* The column in which the help of an option begins, and the least width for its words. */
+#define HELP_COLUMN 38
+#define HELP_WIDTH  20
+
+/* Returns the width of the terminal that stdout is; 0 if it is none, or too narrow for the help. */
+static size_t terminal_width(void)
+{
+	struct winsize size;
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || size.ws_col < HELP_COLUMN + HELP_WIDTH)
+		return 0;
+	return size.ws_col;
+}
+
+/* Prints words that begin in column `at`. Lines are broken so that they stay within the width. */
+static void print_help(const char *words, size_t at, size_t width)
+{
+	for (const char *word = words; *word;) {
+		size_t n = strcspn(word, " ");
+
+		if (word != words && width && at + 1 + n > width) {
+			printf("\n%*s", HELP_COLUMN, "");
+			at = HELP_COLUMN;
+		} else if (word != words) {
+			putchar(' ');
+			at++;
+		}
+		at += (size_t)printf("%.*s", (int)n, word);
+		word += n + (word[n] == ' ');
+	}
+	putchar('\n');
+}
 
 static void option_row(const struct td_msg *msg, void *arg)
 {
 	struct shown *shown = arg;
+	size_t at;
 
 	if (msg->type != TD_MSG_TYPE_option || (shown->key && strcmp(shown->key, msg->option.key)))
 		return;
-	printf("%-24s %-12s %s\n", msg->option.key, msg->option.value, msg->option.help);
+	at = (size_t)printf("%-24s %-12s ", msg->option.key, msg->option.value);
+	print_help(msg->option.help, at, shown->width);
 	/*
 	 * The rows exceed stdio's buffer, and stdio would not report later why a write has failed.
 	 */
@@ -30,7 +68,8 @@ static void option_row(const struct td_msg *msg, void *arg)
 static int show_options(const char *name)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_get};
-	struct shown shown = {.key = name}, all = {.key = NULL};
+	struct shown shown = {.key = name, .width = terminal_width()};
+	struct shown all = {.width = shown.width};
 	int status = td_cli_ask(&msg, option_row, &shown);
 
 	if (status || !name || shown.count)

@@ -4,10 +4,13 @@ import contextlib
 import ctypes
 import fcntl
 import json
+import pty
 import re
+import select
 import struct
 import sys
 import tempfile
+import termios
 
 from shell import MIB, Shell
 from world import *
@@ -584,6 +587,35 @@ def an_option_does_not_take_the_end_of_options_for_its_value():
         assert world.call(TANDEM, "run", "--name", "-", "--", "true").returncode == 0
 
 
+def on_a_terminal(world, columns, *command):
+    """What the command prints on a terminal of that width."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    done = subprocess.Popen(command, env=world.environment, stdout=slave)
+    os.close(slave)
+    said = b""
+    while select.select([master], [], [], DEADLINE_S)[0]:
+        try:
+            said += os.read(master, 65536)
+        except OSError:  # the command has ended
+            break
+    os.close(master)
+    assert done.wait(DEADLINE_S) == 0, said
+    return said.decode().replace("\r\n", "\n")
+
+
+def options_keep_to_the_terminals_width():
+    with World() as world:
+        finish(world.start(TRAIN, *SMALL, wrap="plain"))
+        whole = world.call(TANDEM, "set").stdout
+        assert max(map(len, whole.splitlines())) > 120, whole
+        for columns in (80, 100):
+            shown = on_a_terminal(world, columns, TANDEM, "set")
+            assert max(map(len, shown.splitlines())) <= columns, shown
+            assert re.sub(r"\n {38}", " ", shown) == whole, shown
+        assert on_a_terminal(world, 40, TANDEM, "set") == whole
+
+
 def an_options_name_alone_shows_it():
     with World() as world:
         shell = Shell(world, TANDEM, "run", "--name", "quantum", "--weight", "3", "--")
@@ -657,6 +689,7 @@ run_cases([
     help_and_version_have_letters_too,
     an_option_does_not_take_the_end_of_options_for_its_value,
     an_options_name_alone_shows_it,
+    options_keep_to_the_terminals_width,
     titles_stand_above_their_columns,
     ps_and_top_have_the_same_columns,
     an_explanation_is_as_long_as_it_has_to_be,
