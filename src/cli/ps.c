@@ -1,4 +1,7 @@
 /* The verb ps: prints the jobs once, in the columns of `tandem top` or as JSON. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "cli/cli.h"
 #include "cli/columns.h"
 #include "proto/socket.h"
@@ -22,20 +25,40 @@ static void row(const struct td_msg *msg, void *arg)
 		td_rows_others(&sink->out, &msg->others);
 }
 
-/* Prints a line. text_of() returns the text of the cell in a column. */
-static void print(const bool shows[TD_JOBS_N],
-	const char *(*text_of)(char *buf, const void *of, enum td_jobs_column column),
-	const void *of)
+/* A line: `of` gives the text of its cells, which are about `what`. */
+struct text {
+	const char *(*of)(char *buf, const void *what, enum td_jobs_column column);
+	const void *what;
+};
+
+static const char *text_in(const struct text *text, char *buf, unsigned column)
+{
+	const char *said = text->of(buf, text->what, (enum td_jobs_column)column);
+
+	return *said ? said : "-";
+}
+
+/* Makes the columns wide enough for the cells of a line. */
+static void widen(int widths[TD_JOBS_N], struct text line)
+{
+	for (unsigned i = 0; i < TD_JOBS_N; i++) {
+		char buf[TD_JOBS_CELL];
+		int n = (int)strlen(text_in(&line, buf, i));
+
+		if (abs(widths[i]) < n)
+			widths[i] = widths[i] < 0 ? -n : n;
+	}
+}
+
+static void print(const bool shows[TD_JOBS_N], const int widths[TD_JOBS_N], struct text text)
 {
 	struct td_line line = {0};
 
 	for (unsigned i = 0; i < TD_JOBS_N; i++) {
-		const struct td_jobs_info *info = td_jobs_info((enum td_jobs_column)i);
 		char buf[TD_JOBS_CELL];
-		const char *text = shows[i] ? text_of(buf, of, (enum td_jobs_column)i) : "";
 
 		if (shows[i])
-			td_line_cell(&line, info->width, *text ? text : "-");
+			td_line_cell(&line, widths[i], text_in(&text, buf, i));
 	}
 	td_line_end(&line);
 }
@@ -60,19 +83,26 @@ static const char *cell_of_others(char *buf, const void *of, enum td_jobs_column
 static void print_rows(const struct td_snapshot *jobs)
 {
 	bool shows[TD_JOBS_N] = {false};
+	int widths[TD_JOBS_N];
 
 	td_jobs_mark(jobs, shows);
-	for (unsigned i = 0; i < TD_JOBS_N; i++)
+	for (unsigned i = 0; i < TD_JOBS_N; i++) {
+		widths[i] = td_jobs_info((enum td_jobs_column)i)->width;
 		shows[i] &= td_jobs_info((enum td_jobs_column)i)->when != TD_JOBS_WHEN_rates;
+	}
 	if (!jobs->job_count && !jobs->other_count) {
 		puts("no job uses a GPU through tandem");
 		return;
 	}
-	print(shows, title, NULL);
 	for (size_t i = 0; i < jobs->job_count; i++)
-		print(shows, cell, &jobs->jobs[i]);
+		widen(widths, (struct text){cell, &jobs->jobs[i]});
 	for (size_t i = 0; i < jobs->other_count; i++)
-		print(shows, cell_of_others, &jobs->others[i]);
+		widen(widths, (struct text){cell_of_others, &jobs->others[i]});
+	print(shows, widths, (struct text){title, NULL});
+	for (size_t i = 0; i < jobs->job_count; i++)
+		print(shows, widths, (struct text){cell, &jobs->jobs[i]});
+	for (size_t i = 0; i < jobs->other_count; i++)
+		print(shows, widths, (struct text){cell_of_others, &jobs->others[i]});
 }
 
 int td_verb_ps(int argc, char **argv)
