@@ -23,6 +23,7 @@
 
 #include "cuda/objects.h"
 #include "cuda/signatures.h"
+#include "softgpu/driver/graph/graph_abi.h"
 
 #define SYMBOL(symbol, name, since, flavour, class, stream, kinds)                                 \
 	CUresult symbol TD_PARAMS_##symbol;
@@ -33,6 +34,8 @@
 #define STRIDE  1024u /* words from one that the kernel changes to the next */
 #define KIB     1024u
 #define THREADS 4u
+
+#define WRITE_VALUE_32 2 /* CU_STREAM_MEM_OP_WRITE_VALUE_32 */
 
 struct progress {
 	_Atomic uint64_t turns, words;
@@ -458,6 +461,48 @@ static void *churn(void *arg)
 	return NULL;
 }
 
+/*
+ * Nodes that name the program's context mean the GPU where it is now. This is the last that a
+ * program does: one that has a graph is not moved.
+ */
+static void name_context(void)
+{
+	uint32_t back = 0;
+	CUstreamBatchMemOpParams write = {.operation = WRITE_VALUE_32};
+	CUDA_BATCH_MEM_OP_NODE_PARAMS params = {.ctx = context, .count = 1, .paramArray = &write};
+	CUDA_BATCH_MEM_OP_NODE_PARAMS told;
+	CUDA_MEMSET_NODE_PARAMS set = {.elementSize = 4, .width = 1, .height = 1};
+	CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP};
+	void *graph, *exec, *first;
+	const void *last;
+	CUstream stream;
+
+	MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	MUST(cuMemAlloc_v2(&set.dst, KIB));
+	write.address = set.dst;
+	any.memOp = params;
+	MUST(cuGraphCreate(&graph, 0));
+	MUST(cuGraphAddMemsetNode(&first, graph, NULL, 0, &set, context));
+	last = first;
+	MUST(cuGraphAddNode((void **)&last, graph, &last, 1, &any));
+	MUST(cuGraphAddBatchMemOpNode((void **)&last, graph, &last, 1, &params));
+	MUST(cuGraphBatchMemOpNodeGetParams((void *)last, &told));
+	IS(told.ctx == context);
+	write.value64 = 1;
+	MUST(cuGraphBatchMemOpNodeSetParams((void *)last, &params));
+	MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	write.value64 = 2;
+	MUST(cuGraphExecBatchMemOpNodeSetParams(exec, (void *)last, &params));
+	MUST(cuGraphLaunch(exec, stream));
+	MUST(cuStreamSynchronize(stream));
+	MUST(cuMemcpyDtoH_v2(&back, set.dst, sizeof(back)));
+	IS(back == 2);
+	MUST(cuGraphExecDestroy(exec));
+	MUST(cuGraphDestroy(graph));
+	MUST(cuMemFree_v2(set.dst));
+	MUST(cuStreamDestroy_v2(stream));
+}
+
 static void map_progress(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -499,6 +544,7 @@ int main(int argc, char **argv)
 	atomic_store(&over, true);
 	for (unsigned i = 0; i < count; i++)
 		pthread_join(lanes[i].id, NULL);
+	name_context();
 	MUST(cuDevicePrimaryCtxRelease_v2(device));
 	return 0;
 }

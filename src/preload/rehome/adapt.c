@@ -290,60 +290,72 @@ static void put_shown(char kind, void *out, size_t at)
 	memcpy((char *)out + at, &handle, sizeof(handle));
 }
 
-/* Sizes of CUDA_KERNEL_NODE_PARAMS: version 2 has a kernel and a context at the end. */
-#define KERNEL_V1       56
-#define KERNEL_V2       72
-#define KERNEL_FUNCTION 0
-#define KERNEL_CONTEXT  64
+/*
+ * Sizes of CUDA_KERNEL_NODE_PARAMS, whose version 2 has a kernel and a context at the end, and of
+ * CUDA_BATCH_MEM_OP_NODE_PARAMS, which begins with a context.
+ */
+#define KERNEL_V1          56
+#define KERNEL_V2          72
+#define OPERATIONS         32
+#define KERNEL_FUNCTION    0
+#define KERNEL_CONTEXT     64
+#define OPERATIONS_CONTEXT 0
 
-static const void *kernel_here(const void *params, size_t bytes, char *copy)
+static void put_of_node(void (*put)(char kind, void *copy, size_t at), void *params, size_t bytes)
+{
+	if (bytes != OPERATIONS)
+		put('f', params, KERNEL_FUNCTION);
+	if (bytes != KERNEL_V1)
+		put('c', params, bytes == OPERATIONS ? OPERATIONS_CONTEXT : KERNEL_CONTEXT);
+}
+
+static const void *node_params_here(const void *params, size_t bytes, char *copy)
 {
 	td_rehome_sync();
 	if (!params)
 		return NULL;
 	memcpy(copy, params, bytes);
-	put_here('f', copy, KERNEL_FUNCTION);
-	if (bytes == KERNEL_V2)
-		put_here('c', copy, KERNEL_CONTEXT);
+	put_of_node(put_here, copy, bytes);
 	return copy;
 }
 
-static CUresult kernel_shown(CUresult r, void *params, size_t bytes)
+static CUresult node_params_shown(CUresult r, void *params, size_t bytes)
 {
-	if (r || !params)
-		return r;
-	put_shown('f', params, KERNEL_FUNCTION);
-	if (bytes == KERNEL_V2)
-		put_shown('c', params, KERNEL_CONTEXT);
+	if (!r && params)
+		put_of_node(put_shown, params, bytes);
 	return r;
 }
 
-#define KERNEL_NODE(symbol, bytes, params, ...)                                                    \
+#define NODE_SET(symbol, bytes, params, ...)                                                       \
 	static CUresult struct_##symbol TD_PARAMS_##symbol                                         \
 	{                                                                                          \
 		char copy[bytes];                                                                  \
-		const void *twins = kernel_here(params, bytes, copy);                              \
+		const void *twins = node_params_here(params, bytes, copy);                         \
 		return adapt_##symbol(__VA_ARGS__);                                                \
 	}
-#define KERNEL_NODE_GET(symbol, bytes)                                                             \
+#define NODE_GET(symbol, bytes)                                                                    \
 	static CUresult struct_##symbol TD_PARAMS_##symbol                                         \
 	{                                                                                          \
-		return kernel_shown(adapt_##symbol(a0, a1), a1, bytes);                            \
+		return node_params_shown(adapt_##symbol(a0, a1), a1, bytes);                       \
 	}
 
-KERNEL_NODE(cuGraphAddKernelNode, KERNEL_V1, a4, a0, a1, a2, a3, twins)
-KERNEL_NODE(cuGraphAddKernelNode_v2, KERNEL_V2, a4, a0, a1, a2, a3, twins)
-KERNEL_NODE(cuGraphKernelNodeSetParams, KERNEL_V1, a1, a0, twins)
-KERNEL_NODE(cuGraphKernelNodeSetParams_v2, KERNEL_V2, a1, a0, twins)
-KERNEL_NODE(cuGraphExecKernelNodeSetParams, KERNEL_V1, a2, a0, a1, twins)
-KERNEL_NODE(cuGraphExecKernelNodeSetParams_v2, KERNEL_V2, a2, a0, a1, twins)
-KERNEL_NODE_GET(cuGraphKernelNodeGetParams, KERNEL_V1)
-KERNEL_NODE_GET(cuGraphKernelNodeGetParams_v2, KERNEL_V2)
+NODE_SET(cuGraphAddKernelNode, KERNEL_V1, a4, a0, a1, a2, a3, twins)
+NODE_SET(cuGraphAddKernelNode_v2, KERNEL_V2, a4, a0, a1, a2, a3, twins)
+NODE_SET(cuGraphKernelNodeSetParams, KERNEL_V1, a1, a0, twins)
+NODE_SET(cuGraphKernelNodeSetParams_v2, KERNEL_V2, a1, a0, twins)
+NODE_SET(cuGraphExecKernelNodeSetParams, KERNEL_V1, a2, a0, a1, twins)
+NODE_SET(cuGraphExecKernelNodeSetParams_v2, KERNEL_V2, a2, a0, a1, twins)
+NODE_GET(cuGraphKernelNodeGetParams, KERNEL_V1)
+NODE_GET(cuGraphKernelNodeGetParams_v2, KERNEL_V2)
+NODE_SET(cuGraphAddBatchMemOpNode, OPERATIONS, a4, a0, a1, a2, a3, twins)
+NODE_SET(cuGraphBatchMemOpNodeSetParams, OPERATIONS, a1, a0, twins)
+NODE_SET(cuGraphExecBatchMemOpNodeSetParams, OPERATIONS, a2, a0, a1, twins)
+NODE_GET(cuGraphBatchMemOpNodeGetParams, OPERATIONS)
 
 /* CUgraphNodeParams: the kind of node first, its parameters from offset 16. */
 #define NODE_BYTES  256
 #define NODE_PARAMS 16
-enum { NODE_KERNEL = 0, NODE_MEMCPY = 1, NODE_MEMSET = 2, NODE_WAIT = 6, NODE_RECORD = 7 };
+enum { NODE_KERNEL, NODE_MEMCPY, NODE_MEMSET, NODE_WAIT = 6, NODE_RECORD, NODE_OPERATIONS = 12 };
 #define MEMCPY_CONTEXT 8
 #define MEMSET_CONTEXT 40
 
@@ -358,8 +370,9 @@ static void *node_here(void *params, char *copy)
 	memcpy(copy, params, NODE_BYTES);
 	memcpy(&kind, params, sizeof(kind));
 	if (kind == NODE_KERNEL) {
-		put_here('f', copy, NODE_PARAMS + KERNEL_FUNCTION);
-		put_here('c', copy, NODE_PARAMS + KERNEL_CONTEXT);
+		put_of_node(put_here, copy + NODE_PARAMS, KERNEL_V2);
+	} else if (kind == NODE_OPERATIONS) {
+		put_of_node(put_here, copy + NODE_PARAMS, OPERATIONS);
 	} else if (kind == NODE_MEMCPY) {
 		put_here('c', copy, NODE_PARAMS + MEMCPY_CONTEXT);
 	} else if (kind == NODE_MEMSET) {
@@ -603,6 +616,10 @@ END_CONTEXT(cuCtxDetach)
 	STRUCT(cuGraphExecKernelNodeSetParams_v2)                                                  \
 	STRUCT(cuGraphKernelNodeGetParams)                                                         \
 	STRUCT(cuGraphKernelNodeGetParams_v2)                                                      \
+	STRUCT(cuGraphAddBatchMemOpNode)                                                           \
+	STRUCT(cuGraphBatchMemOpNodeSetParams)                                                     \
+	STRUCT(cuGraphExecBatchMemOpNodeSetParams)                                                 \
+	STRUCT(cuGraphBatchMemOpNodeGetParams)                                                     \
 	STRUCT(cuGraphAddNode)                                                                     \
 	STRUCT(cuGraphAddNode_v2)                                                                  \
 	STRUCT(cuGraphNodeSetParams)                                                               \
