@@ -1,6 +1,7 @@
 """A daemon that exists and does not answer - stopped, starved, replaced by another program - blocks
 no verb and no program. TAP on stdout; argument: the build."""
 import contextlib
+import itertools
 import os
 import re
 import signal
@@ -254,16 +255,19 @@ def who_waits_for_a_stopped_daemon_goes_on_and_both_come_back_to_it():
 def a_daemon_that_is_stopped_in_the_midst_of_a_drain_spoils_no_result():
     with World() as world:
         pid = begin(world)
+        programs = trains_that_take_turns(world, 2, 40)
+        before = len(world.events("draining"))
         follower = world.start(TANDEM, "events", "-f")
-        programs = [world.start(TRAIN, *LARGE[:-1], "40", wrap="swap") for _ in range(2)]
-        for line in follower.stdout:
-            if " draining " in line:
-                break
+        deadline = threading.Timer(DEADLINE_S, follower.kill)
+        deadline.start()
+        drains = (line for line in follower.stdout if " draining " in line)
+        assert len(list(itertools.islice(drains, before + 1))) > before, "they take no turns"
         with stopped(pid):
             for program in programs:
                 out, err = ends(program)
                 assert (program.returncode == 0
                         and json.loads(out)["checksum_ok"]), (program.returncode, out, err)
+        deadline.cancel()
         follower.kill()
         follower.communicate()
         nothing_is_left(world)
