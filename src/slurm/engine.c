@@ -208,19 +208,26 @@ static bool read_request(const struct slurm *s, const slurm_job_info_t *job,
 	return true;
 }
 
-static void tell_running(const struct td_brain_request *request,
-	const struct td_slurm_comment *comment, struct td_brain *brain, uint64_t now_ns)
+/* Tells of a job that the brain does not know. Returns false: it does not know the GPUs either. */
+static bool adopt(const struct td_brain_request *request, const struct td_slurm_comment *comment,
+	struct td_brain *brain, uint64_t now_ns)
 {
 	struct td_brain_place places[TD_SLURM_GPUS_MAX];
 
+	for (uint32_t k = 0; k < comment->gpus; k++)
+		places[k] = (struct td_brain_place){comment->node, comment->gpu[k]};
+	return comment->gpus == request->gpus &&
+	       td_brain_adopt(brain, request, comment->guest, places, now_ns) != -ENOENT;
+}
+
+static void tell_running(const struct td_brain_request *request,
+	const struct td_slurm_comment *comment, struct td_brain *brain, uint64_t now_ns)
+{
 	if (td_brain_find(brain, request->id) != TD_NO_NAME) {
 		td_brain_ran(brain, request->id, comment->epoch, now_ns);
 		return;
 	}
-	for (uint32_t k = 0; k < comment->gpus; k++)
-		places[k] = (struct td_brain_place){comment->node, comment->gpu[k]};
-	if (comment->gpus == request->gpus &&
-		td_brain_adopt(brain, request, comment->guest, places, now_ns) != -ENOENT)
+	if (adopt(request, comment, brain, now_ns))
 		return;
 	/* One that the brain has no room for runs on: as a stranger it would be ended. */
 	if (!td_brain_submit(brain, request, now_ns))
@@ -312,18 +319,23 @@ static void tell_pending(const struct slurm *s, const slurm_job_info_t *job,
  * Slurm starts nothing in its place until the node has said that it is over; a node whose slurmd
  * was killed does not say so for a minute.
  */
-static bool is_leaving(const slurm_job_info_t *job, const struct td_brain *brain)
+static bool is_leaving(
+	const struct slurm *s, const slurm_job_info_t *job, struct td_brain *brain, uint64_t now_ns)
 {
 	struct td_slurm_comment comment;
+	struct td_brain_request request;
 	const struct td_brain_job *known;
-	char id[TD_NAME_MAX];
 
-	if (!(job->job_state & JOB_COMPLETING) ||
-		td_slurm_comment_parse(job->admin_comment, &comment))
+	if (!(job->job_state & JOB_COMPLETING) || !read_request(s, job, &comment, &request))
 		return false;
-	snprintf(id, sizeof(id), "%u", job->job_id);
-	known = td_brain_job(brain, td_brain_find(brain, id));
-	return known && known->phase == TD_BRAIN_RUNNING && known->epoch == comment.epoch;
+	if (td_brain_find(brain, request.id) == TD_NO_NAME)
+		(void)adopt(&request, &comment, brain, now_ns);
+	known = td_brain_job(brain, td_brain_find(brain, request.id));
+	if (!known || known->epoch != comment.epoch)
+		return false;
+	if (known->phase == TD_BRAIN_PLACED) /* it ran between two looks */
+		td_brain_ran(brain, request.id, comment.epoch, now_ns);
+	return known->phase == TD_BRAIN_RUNNING;
 }
 
 /* Returns whether it is a job of ours that has not ended. */
@@ -333,7 +345,7 @@ static bool tell_job(
 	struct td_slurm_comment comment;
 	struct td_brain_request request;
 
-	if (is_leaving(job, brain))
+	if (is_leaving(s, job, brain, now_ns))
 		return true;
 	if (is_over(job) || !read_request(s, job, &comment, &request))
 		return false;

@@ -348,6 +348,54 @@ TEST(a_scheduler_that_starts_anew_adopts_what_runs)
 	CHECK_EQ(known("10")->epoch, 4);
 }
 
+TEST(a_scheduler_that_starts_anew_adopts_what_is_leaving)
+{
+	static const uint32_t ends[] = {JOB_COMPLETE, JOB_CANCELLED, JOB_PENDING};
+
+	for (uint32_t k = 0; k < 3; k++) {
+		begin();
+		add(0, "1,class=guaranteed", true);
+		free(jobs[0].admin_comment);
+		jobs[0].admin_comment =
+			strdup("tandem=1,class=guaranteed epoch=4 on=node2:0 run=0");
+		jobs[0].job_state = ends[k] | JOB_COMPLETING;
+		add(1, "1,class=guaranteed", true);
+		add(2, "1,class=guaranteed", true);
+		look(S);
+		CHECK_EQ(count, 1); /* the other node has room for one */
+		CHECK_STR(orders[0].id, "11");
+		CHECK_EQ(place(&orders[0]), 0);
+		CHECK_STR(last.node, "node1");
+		CHECK(known("10"));
+		CHECK_EQ(known("10")->epoch, 4);
+		CHECK_EQ(known("12")->phase, TD_BRAIN_WAITING);
+		jobs[1].job_state = JOB_RUNNING;
+		jobs[0].job_state = ends[k] == JOB_PENDING ? JOB_CANCELLED : ends[k];
+		look(2 * S);
+		CHECK(!known("10"));
+		CHECK_EQ(known("12")->phase, TD_BRAIN_PLACED);
+	}
+}
+
+TEST(a_job_that_ran_between_two_looks_holds_its_gpu_while_it_is_leaving)
+{
+	begin();
+	add(0, "1,class=guaranteed", true);
+	look(S);
+	CHECK_EQ(place(&orders[0]), 0);
+	jobs[0].job_state = JOB_COMPLETE | JOB_COMPLETING;
+	add(1, "1,class=guaranteed", true);
+	add(2, "1,class=guaranteed", true);
+	look(2 * S);
+	CHECK(known("10"));
+	CHECK_EQ(known("10")->phase, TD_BRAIN_RUNNING);
+	CHECK_EQ(known("12")->phase, TD_BRAIN_WAITING);
+	jobs[0].job_state = JOB_COMPLETE;
+	look(3 * S);
+	CHECK(!known("10"));
+	CHECK_EQ(known("12")->phase, TD_BRAIN_PLACED);
+}
+
 /* Whether job 10 is placed if it depends so on job 11, which is in this state. */
 static bool is_placed(const char *dependency, uint32_t state)
 {
