@@ -210,17 +210,13 @@ static void serve(struct td_scheduler *scheduler, struct td_state *state, int si
 
 static int run(const struct options *o, struct td_err *err)
 {
-	struct td_engine *engine;
+	struct td_engine *engine = td_slurm_engine_new(o->gpu_bytes);
 	struct td_memory_store *store = NULL;
 	struct td_scheduler *scheduler = NULL;
 	struct td_state *state = NULL;
 	struct td_scheduler_options options = o->sched.scheduler;
-	int signals, r = td_sched_settings_check(&o->sched, why_no_profiles(o), err);
+	int signals = td_end_signals(), r = 0;
 
-	if (r)
-		return r;
-	engine = td_slurm_engine_new(o->gpu_bytes);
-	signals = td_end_signals();
 	if (!engine)
 		r = td_err_set(err, -ENOMEM, "no memory");
 	options.brain.shape.gpu_bytes = o->gpu_bytes;
@@ -328,7 +324,9 @@ int main(int argc, char **argv)
 	if (shows)
 		argv[1] = argv[0];
 	td_sched_settings_init(&options.sched, may_have_profiles);
-	if (td_command_parse(&command, argc - shows, argv + shows, &options, &err))
+	if (td_command_parse(&command, argc - shows, argv + shows, &options, &err) ||
+		(!shows &&
+			td_sched_settings_check(&options.sched, why_no_profiles(&options), &err)))
 		return td_command_fail(&command, err.msg, EXIT_USAGE);
 	if (shows ? show_status(&options, &err) : run(&options, &err))
 		return td_command_fail(&command, err.msg, 1);

@@ -108,7 +108,7 @@ def what_there_is_no_profile_for_is_refused():
     with cluster(nodes=1) as world:
         for policy in ("muxflow", "mudi"):
             done = world.call(SCHED, "--policy", policy)
-            assert done.returncode == 1, done
+            assert done.returncode == 125, done
             assert "there are none: they come by --etcd" in done.stderr, done
         done = world.call(SCHED, "--policy", "gslice")
         assert done.returncode == 125 and 'tandem, antman, dcuda' in done.stderr, done
