@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """tandem-kube-sched beside an API server: it binds pods, evicts them, and says why they wait. TAP.
 usage: kube_sched.py BUILD [CASE]..."""
+import os
 import subprocess
+import sys
 import time
 
 from kube_world import GPU, SCHED, Cluster, stop
-from world import DEADLINE_S, run_cases, until
+from world import DEADLINE_S, Skip, run_cases, until
 
 
 def pods_are_bound_to_gpus():
@@ -287,6 +289,39 @@ def a_token_that_changes_is_read_again():
         until(lambda: world.where_is("p2"), "and with the new token")
 
 
+def another_parser_reads_its_metrics():
+    sys.path.append("/usr/lib/python3/dist-packages")  # Debian's, if another python runs this
+    try:
+        from prometheus_client.parser import text_string_to_metric_families
+    except ImportError:
+        raise Skip("python3-prometheus-client is not installed") from None
+    with Cluster() as world:
+        path = f"{world.directory}/tandem.prom"
+
+        def figures():
+            if not os.path.exists(path):
+                return {}
+            with open(path) as f:
+                families = list(text_string_to_metric_families(f.read()))
+            assert all(f.type in ("gauge", "counter") and len(f.samples) == 1 for f in families)
+            return {f.samples[0].name.removeprefix("tandem_sched_"): f.samples[0].value
+                    for f in families}
+
+        def become(**expected):
+            until(lambda: expected.items() <= figures().items(), f"{expected}")
+
+        world.node("n1", gpus=2)
+        world.node("n2")
+        world.schedule("--metrics", path)
+        pods = [world.pod(f"p{k}", 100) for k in range(4)]
+        until(lambda: sum(map(bool, map(world.where_is, pods))) == 3, "three run")
+        become(leads=1, nodes=2, gpus_up=3, jobs_running=3, jobs_placed=0, jobs_waiting=1,
+               placements_total=3, evictions_total=0, stops_total=0)
+        world.end(next(filter(world.where_is, pods)))
+        become(jobs_running=3, jobs_waiting=0, placements_total=4)
+        assert figures()["steps_total"] > 0 and figures()["step_seconds_total"] > 0, figures()
+
+
 def what_is_wrong_is_said():
     for arguments, words in ((["--server", "ftp://x"], "--server"),
                              (["--server", "http://x", "--ca-file", "/none"], "--ca-file"),
@@ -326,5 +361,6 @@ run_cases([
     nodes_that_take_no_pods_get_none,
     labels_taints_and_other_resources_are_respected,
     a_token_that_changes_is_read_again,
+    another_parser_reads_its_metrics,
     what_is_wrong_is_said,
 ], at_once=6)
