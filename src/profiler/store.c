@@ -94,9 +94,13 @@ static int refuse(const char *path, int code, struct td_err *err)
 	return td_err_set(err, code, "\"%.200s\": %.200s", path, why.msg);
 }
 
-/* Opens `path`, or with NULL the user's own. Who only reads makes no folder and no database. */
+/*
+ * Opens `path`, or with NULL the user's own. Who only reads makes no folder and no database: a
+ * user's own one that is not there yet has no rows.
+ */
 static int open_one(const char *path, bool to_read, struct td_store **ret_store, struct td_err *err)
 {
+	bool is_own = !path;
 	char own[PATH_MAX];
 	int r;
 
@@ -110,7 +114,7 @@ static int open_one(const char *path, bool to_read, struct td_store **ret_store,
 		path = own;
 	}
 	r = to_read ? td_store_open_to_read(path, ret_store) : td_store_open(path, ret_store);
-	if (to_read && r == -ENOENT)
+	if (to_read && is_own && r == -ENOENT)
 		r = td_store_open(":memory:", ret_store);
 	return r ? refuse(path, r, err) : 0;
 }

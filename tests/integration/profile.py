@@ -81,7 +81,8 @@ def bad_questions_are_quoted():
         for arguments, quoted in ((["predict", *store, "a"], "expected the names"),
                                   (["predict", *store, "--share", "0%", "a", "b"], '"0%"'),
                                   (["predict", *store, "--share", "x", "a", "b"], '"x"'),
-                                  (["predict", *store, "a", "b"], "no program was profiled"),
+                                  (["predict", *store, "a", "b"], "No such file"),
+                                  (["profile", "--list", *store], "p.db\": the database: No such"),
                                   (["profile", "campaign", "--shares", "9,3"], '"9,3"'),
                                   (["profile", "campaign", "--plan", "/none"], '"/none"'),
                                   (["profile", "campaign", *store], "nothing was measured")):
@@ -91,8 +92,10 @@ def bad_questions_are_quoted():
 
 def who_only_reads_makes_nothing():
     with ProfileWorld() as world:
-        for words in (["profile", "--list", "--json"], ["predict", "a", "b"]):
-            world.tandem(*words, XDG_DATA_HOME=f"{world.directory}/none")
+        for words, status, said in ((["profile", "--list", "--json"], 0, "[]"),
+                                    (["predict", "a", "b"], 125, "no program was profiled")):
+            done = world.tandem(*words, XDG_DATA_HOME=f"{world.directory}/none")
+            assert done.returncode == status and said in done.stdout + done.stderr, done
             assert not os.path.exists(f"{world.directory}/none"), words
 
 
