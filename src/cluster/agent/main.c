@@ -214,13 +214,14 @@ static int print_record(const struct options *options)
 	bool is_there = false;
 
 	td_rounds_init(&rounds, options->socket);
-	while (!is_there && (now_ns = td_time_now_ns()) < end_ns) {
+	while ((now_ns = td_time_now_ns()) < end_ns) {
 		struct pollfd fd;
 
 		is_there = td_rounds_turn(&rounds, now_ns, &wakeup_ns);
 		fd = (struct pollfd){rounds.fd, POLLIN, 0};
-		if (!is_there)
-			(void)poll(&fd, 1, timeout_ms(td_min_u64(wakeup_ns, end_ns), now_ns));
+		if (is_there || td_rounds_is_refused(&rounds))
+			break;
+		(void)poll(&fd, 1, timeout_ms(td_min_u64(wakeup_ns, end_ns), now_ns));
 	}
 	snprintf(record.node, sizeof(record.node), "%s", options->agent.node);
 	if (is_there) {

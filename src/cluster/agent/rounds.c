@@ -107,3 +107,8 @@ bool td_rounds_turn(struct td_rounds *rounds, uint64_t now_ns, uint64_t *ret_wak
 	*ret_wakeup_ns = rounds->fd < 0 ? rounds->retry_ns : rounds->heard_ns + SILENCE_NS;
 	return is_new;
 }
+
+bool td_rounds_is_refused(const struct td_rounds *rounds)
+{
+	return rounds->fd == -ECONNREFUSED || rounds->fd == -ENOENT;
+}

@@ -11,7 +11,7 @@
 
 struct td_rounds {
 	char socket[256];
-	int fd; /* below 0: not connected */
+	int fd; /* below 0: not connected; -errno of the last attempt */
 	uint64_t retry_ns, heard_ns;
 	struct td_snapshot arriving, now, before;
 };
@@ -25,3 +25,6 @@ void td_rounds_deinit(struct td_rounds *rounds);
  * now.time_ns is 0. *ret_wakeup_ns is when to call it again at the latest.
  */
 bool td_rounds_turn(struct td_rounds *rounds, uint64_t now_ns, uint64_t *ret_wakeup_ns);
+
+/* Whether there is no daemon: the last attempt found no socket, or nobody who listens there. */
+bool td_rounds_is_refused(const struct td_rounds *rounds);

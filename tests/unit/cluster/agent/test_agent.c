@@ -158,8 +158,10 @@ TEST(a_node_appears_with_the_first_round)
 TEST(a_node_whose_daemon_does_not_run_says_so)
 {
 	begin();
+	CHECK(!td_rounds_is_refused(&agent.rounds)); /* it has not asked yet */
 	stop_daemon();
 	turn();
+	CHECK(td_rounds_is_refused(&agent.rounds));
 	CHECK(!read_record());
 	now_ns += 3 * S;
 	turn();
@@ -168,6 +170,7 @@ TEST(a_node_whose_daemon_does_not_run_says_so)
 	start_daemon();
 	now_ns += S;
 	accept_agent();
+	CHECK(!td_rounds_is_refused(&agent.rounds));
 	tell(0, 0, NULL);
 	CHECK(read_record());
 	CHECK(record.answers && record.gpu[0].accepts);
