@@ -5,6 +5,7 @@
 #include "test.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -163,6 +164,30 @@ TEST(a_folder_where_nothing_can_be_made_is_said_before)
 	CHECK(td_sim_try_dir("/dev/null/x", &err) < 0);
 	CHECK(td_sim_try_dir("/proc", &err) < 0);
 	CHECK(!strncmp(err.msg, "/proc: ", 7));
+}
+
+TEST(a_file_has_its_name_when_it_is_whole_and_leaves_nothing_otherwise)
+{
+	char folder[] = "/tmp/tandem-sim-common-XXXXXX", path[64], taken[64];
+	struct td_err err = {0};
+	FILE *out;
+
+	CHECK(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/a.csv", folder);
+	out = td_sim_create(folder, "a.csv", &err);
+	CHECK(out && fputs("1\n", out) >= 0 && !fflush(out));
+	CHECK(access(path, F_OK));
+	CHECK_EQ(td_sim_close(out, folder, "a.csv", &err), 0);
+	CHECK_EQ(unlink(path), 0);
+	/* A folder has the name already. */
+	snprintf(taken, sizeof(taken), "%s/b.csv", folder);
+	CHECK(!mkdir(taken, 0700));
+	out = td_sim_create(folder, "b.csv", &err);
+	CHECK(out && fputs("1\n", out) >= 0);
+	CHECK(td_sim_close(out, folder, "b.csv", &err) < 0);
+	CHECK(strstr(err.msg, "b.csv"));
+	CHECK_EQ(rmdir(taken), 0);
+	CHECK_EQ(rmdir(folder), 0); /* nothing is left in it */
 }
 
 /* A bound that leaves no gain where the claim holds anyway, or in another seed, excuses nothing. */

@@ -56,3 +56,37 @@ TEST(a_demand_outside_of_a_gpu_is_refused_with_its_line)
 		-EINVAL);
 	CHECK(strstr(err.msg, "told_demand"));
 }
+
+TEST(each_column_goes_where_it_belongs)
+{
+	CHECK_EQ(read_text("host,pressure,sensitivity,job,gpu\n0.5,2,3,a,t4\n"), 0);
+	CHECK_STR(profiles.profiles[0].name, "a");
+	CHECK_EQ(lround(profiles.profiles[0].contender.sensitivity * 10), 30);
+	CHECK_EQ(lround(profiles.profiles[0].contender.pressure * 10), 20);
+	CHECK_EQ(lround(profiles.profiles[0].contender.host * 10), 5);
+}
+
+TEST(a_row_that_is_refused_is_not_made_good_by_the_next_one)
+{
+	CHECK_EQ(read_text("gpu,job,sensitivity,pressure,host\nt4,a,1,x,0\nt4,b,1,1,0\n"), -EINVAL);
+	CHECK(strstr(err.msg, ":2: "));
+	/* Rows of other GPUs are not looked at. */
+	CHECK_EQ(read_text("gpu,job,sensitivity,pressure,host\nv100,a,1,x,0\nt4,b,1,1,0\n"), 0);
+	CHECK_STR(profiles.profiles[0].name, "b");
+	CHECK_EQ(read_text("gpu,job,sensitivity,pressure,host\nv100,a,1,1,0\n"), -ENOENT);
+}
+
+TEST(as_many_jobs_are_read_as_there_is_room_for)
+{
+	static char text[TD_PROFILES_MAX * 32];
+	int n = snprintf(text, sizeof(text), "gpu,job,sensitivity,pressure,host\n");
+
+	for (uint32_t i = 0; i < TD_PROFILES_MAX; i++)
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "t4,j%u,0,0,0\n", i);
+	CHECK_EQ(read_text(text), 0);
+	CHECK_EQ(profiles.count, TD_PROFILES_MAX);
+	CHECK_STR(profiles.profiles[TD_PROFILES_MAX - 1].name, "j255");
+	snprintf(text + n, sizeof(text) - (size_t)n, "t4,more,0,0,0\n");
+	CHECK_EQ(read_text(text), -EINVAL);
+	CHECK(strstr(err.msg, "more than 256 jobs"));
+}
