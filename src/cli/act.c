@@ -80,6 +80,7 @@ static void row(const struct td_msg *msg, void *arg)
 int td_verb_act(int argc, char **argv)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_act};
+	const struct td_msg list = {.type = TD_MSG_TYPE_list_gpus};
 	struct sink sink = {.verb = argv[0]};
 	int at = td_cli_json_option(argc, argv, &sink.json), status;
 	bool moves = !strcmp(argv[0], "migrate"), restarts = !strcmp(argv[0], "restart");
@@ -112,7 +113,9 @@ int td_verb_act(int argc, char **argv)
 	snprintf(msg.act.job, sizeof(msg.act.job), "%s", argv[at]);
 	if (sink.json)
 		td_json_begin(&sink.out, stdout);
-	status = td_cli_ask(&msg, row, &sink);
+	/* A daemon that has just started learns first which GPUs there are. */
+	status = moves ? td_cli_ask(&list, NULL, NULL) : 0;
+	status = status ? status : td_cli_ask(&msg, row, &sink);
 	if (sink.json)
 		td_json_end(&sink.out);
 	return status ? status : sink.status;
