@@ -2,7 +2,7 @@ load "plots/common.gp"
 set terminal svg size 760,460 font "sans-serif,12" background "white"
 set output "plots/experiments.svg"
 set lmargin 38
-set title "tandem over the paper's system: median and 95 % interval; right of 1: tandem is better"
+set title "tandem over the paper's system: median, 95 % interval\nright of 1: tandem is better"
 set logscale x 2
 set xrange [0.12:8]
 set xtics ("1/8" 0.125, "1/4" 0.25, "1/2" 0.5, "1" 1, "2" 2, "4" 4, "8" 8)
