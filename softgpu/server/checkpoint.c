@@ -193,7 +193,7 @@ int sg_checkpoint(struct sg_server *server, const struct sg_msg *msg, struct sg_
 	case SG_CHECKPOINT_LOCK:
 		r = change(client, SG_PROCESS_RUNNING, SG_PROCESS_LOCKING);
 		if (!r)
-			send_notice(server, client, SG_NOTICE_LOCK, 0);
+			send_notice(server, client, SG_NOTICE_LOCK, ++client->locks);
 		return r;
 	case SG_CHECKPOINT_SAVE:
 		if (client->state == SG_PROCESS_LOCKED && sg_shared_with_others(client))
@@ -225,7 +225,9 @@ int sg_checkpoint(struct sg_server *server, const struct sg_msg *msg, struct sg_
 	return SG_ERR_VALUE;
 }
 
-void sg_checkpoint_locked(struct sg_peer_state *client)
+void sg_checkpoint_locked(struct sg_peer_state *client, uint64_t lock)
 {
-	(void)change(client, SG_PROCESS_LOCKING, SG_PROCESS_LOCKED);
+	/* The answer to an earlier lock, which has been given up, may come late. */
+	if (lock == client->locks)
+		(void)change(client, SG_PROCESS_LOCKING, SG_PROCESS_LOCKED);
 }

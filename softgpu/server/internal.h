@@ -15,6 +15,7 @@ struct sg_peer_state {
 	pid_t pid;
 	uint32_t context_count, op_count, hold_count;
 	enum sg_process_state state;
+	uint64_t locks;        /* how often the process was told to lock itself */
 	struct sg_mps *serves; /* the MPS server that this client is, or NULL */
 	struct sg_mps *mps;    /* the MPS server that it is a client of, or NULL */
 	uint64_t mps_affected; /* GPUs with a fault that is over only when it is gone */
@@ -95,7 +96,7 @@ uint64_t sg_shared_resume(struct sg_server *server, struct sg_peer_state *client
 /* -- checkpoint.c -- */
 /* Handles a request about a checkpoint. Returns an enum sg_err. */
 int sg_checkpoint(struct sg_server *server, const struct sg_msg *msg, struct sg_msg *reply);
-void sg_checkpoint_locked(struct sg_peer_state *client);
+void sg_checkpoint_locked(struct sg_peer_state *client, uint64_t lock);
 /* Returns the GPU to which such a map moves a GPU. */
 uint32_t sg_remap(uint64_t map, uint32_t gpu);
 

@@ -680,7 +680,7 @@ int sg_server_packet(struct sg_server *server, struct sg_peer_state *client, con
 		return op_touch(
 			client, &msg, (const char *)packet + sizeof(msg), len - sizeof(msg));
 	case SG_OP_LENGTH: return op_length(client, &msg);
-	case SG_LOCKED: sg_checkpoint_locked(client); return 0;
+	case SG_LOCKED: sg_checkpoint_locked(client, msg.value); return 0;
 	case SG_XID: sg_fault_xid(server, msg.gpu, msg.value); return 0;
 	case SG_MPS_FAULT: sg_mps_fault(server, client, msg.gpu, msg.value); return 0;
 	case SG_MPS_LEAVE: client->mps_left = true; return 0;

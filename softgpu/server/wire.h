@@ -74,7 +74,8 @@ enum sg_msg_type {
 	SG_FAULT,          /* (r) injects a fault: gpu, engine = enum sg_fault, and the fields that
 			      this fault has */
 	SG_CHECKPOINT,     /* (r) engine = enum sg_checkpoint, value = pid */
-	SG_LOCKED,         /* this process holds up its calls, and its work has ended */
+	SG_LOCKED,         /* this process holds up its calls, and its work has ended; value = that
+			      of the notice */
 	SG_XID,            /* a context ended by this Xid; sent to all clients as a NOTICE */
 	SG_MEMORY_SHARE,   /* (r) gpu, context, bytes; value, value2 as for HOLD: so much of what
 			      the context has becomes what HOLD would have made */

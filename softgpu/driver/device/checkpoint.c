@@ -39,15 +39,15 @@ void sg_checkpoint_pass(unsigned symbol)
  */
 static void *drain(void *arg)
 {
-	struct sg_msg msg = {.type = SG_LOCKED};
+	struct sg_msg msg = {.type = SG_LOCKED, .value = (uint64_t)(uintptr_t)arg};
 
-	(void)arg;
 	sg_contexts_synchronize();
 	(void)sg_client_tell(sg.client, &msg);
 	return NULL;
 }
 
-static void set_locked(bool on)
+/* which: the server's number of the lock. */
+static void set_locked(bool on, uint64_t which)
 {
 	pthread_t thread;
 
@@ -56,7 +56,7 @@ static void set_locked(bool on)
 	pthread_cond_broadcast(&changed);
 	pthread_mutex_unlock(&lock);
 	/* The receiving thread must not block, so another thread waits. */
-	if (on && pthread_create(&thread, NULL, drain, NULL) == 0)
+	if (on && pthread_create(&thread, NULL, drain, (void *)(uintptr_t)which) == 0)
 		pthread_detach(thread);
 }
 
@@ -65,9 +65,9 @@ void sg_checkpoint_notice(const struct sg_msg *msg)
 	switch (msg->engine) {
 	case SG_NOTICE_LOCK:
 		__atomic_store_n(&sg_faults_armed, true, __ATOMIC_RELEASE);
-		set_locked(true);
+		set_locked(true, msg->value);
 		break;
-	case SG_NOTICE_UNLOCK: set_locked(false); break;
+	case SG_NOTICE_UNLOCK: set_locked(false, 0); break;
 	case SG_NOTICE_REMAP: sg_client_moved(sg.client, msg->value); break;
 	default: break;
 	}

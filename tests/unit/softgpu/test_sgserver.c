@@ -355,7 +355,7 @@ TEST(what_a_checkpointed_process_alone_has_leaves_with_it)
 	hold(&a, 7, 40 * MIB);
 	hold(&b, 7, 40 * MIB);
 	CHECK_EQ(checkpoint(SG_CHECKPOINT_LOCK, 0), SG_OK);
-	tell(&a, (struct sg_msg){.type = SG_LOCKED});
+	tell(&a, (struct sg_msg){.type = SG_LOCKED, .value = 1});
 	CHECK_EQ(checkpoint(SG_CHECKPOINT_SAVE, 0), SG_ERR_SHARED);
 	drop(&b, 7);
 	CHECK_EQ(checkpoint(SG_CHECKPOINT_SAVE, 0), SG_OK);
@@ -376,10 +376,23 @@ TEST(nothing_is_released_of_a_process_that_is_checkpointed)
 	uint32_t context = begin();
 
 	CHECK_EQ(checkpoint(SG_CHECKPOINT_LOCK, 0), SG_OK);
-	tell(&a, (struct sg_msg){.type = SG_LOCKED});
+	tell(&a, (struct sg_msg){.type = SG_LOCKED, .value = 1});
 	CHECK_EQ(checkpoint(SG_CHECKPOINT_SAVE, 0), SG_OK);
 	ask(&a, (struct sg_msg){.type = SG_MEMORY_RELEASE, .context = context, .bytes = MIB});
 	CHECK_EQ(a.last.error, SG_ERR_VALUE);
+	end();
+}
+
+TEST(a_late_answer_to_a_lock_is_not_the_answer_to_the_next_one)
+{
+	begin();
+	CHECK_EQ(checkpoint(SG_CHECKPOINT_LOCK, 0), SG_OK);
+	CHECK_EQ(checkpoint(SG_CHECKPOINT_UNLOCK, 0), SG_OK);
+	CHECK_EQ(checkpoint(SG_CHECKPOINT_LOCK, 0), SG_OK);
+	tell(&a, (struct sg_msg){.type = SG_LOCKED, .value = 1});
+	CHECK_EQ(checkpoint(SG_CHECKPOINT_SAVE, 0), SG_ERR_STATE);
+	tell(&a, (struct sg_msg){.type = SG_LOCKED, .value = 2});
+	CHECK_EQ(checkpoint(SG_CHECKPOINT_SAVE, 0), SG_OK);
 	end();
 }
 
