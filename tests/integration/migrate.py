@@ -42,6 +42,17 @@ def a_program_lives_on_another_gpu():
         nothing_is_left(world)
 
 
+def what_it_makes_for_its_gpu_afterwards_is_where_it_lives():
+    """Managed memory and advice, pools, graphs' memory, and the answers about them."""
+    with World("--gpus", "2") as world:
+        program = Program(world, 1, 1, "late")
+        done = program.move(1)
+        assert done.returncode == 0 and "by the driver" not in done.stdout, done
+        program.goes_on()
+        program.end()
+        nothing_is_left(world)
+
+
 def many_moves_at_random_moments():
     chance = random.Random(SEED)
     with World("--gpus", "3") as world:
@@ -222,7 +233,8 @@ def wrong_orders_are_refused():
         program.end()
 
 
-run_cases([a_program_lives_on_another_gpu, many_moves_at_random_moments,
+run_cases([a_program_lives_on_another_gpu,
+           what_it_makes_for_its_gpu_afterwards_is_where_it_lives, many_moves_at_random_moments,
            kills_of_program_and_daemon_at_random_moments_of_a_move,
            one_that_finds_no_room_leaves_nothing_on_the_other_gpu,
            what_other_threads_make_meanwhile_moves_or_is_a_reason,

@@ -8,8 +8,9 @@
  * It goes on until its standard input ends, and counts its turns in the file PROGRESS. BLOCKED: it
  * has something that cannot be moved: "pool", "managed", "graph", "array", "variable", "two",
  * "vmm" or "pinned". "cooperative": its launches fill all SMs that it sees. "churn": other threads
- * make such things and end them again, so that it can be moved at some moments. Exit status 0: all
- * was right; 3: a wrong word; 4: a wrong answer; 5: a call failed.
+ * make such things and end them again, so that it can be moved at some moments. "late": at its end,
+ * wherever it is then, it makes memory for its device and asks about it. Exit status 0: all was
+ * right; 3: a wrong word; 4: a wrong answer; 5: a call failed.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -503,6 +504,151 @@ static void name_context(void)
 	MUST(cuStreamDestroy_v2(stream));
 }
 
+/* Numbers of cuda.h. */
+enum { SET_PREFERRED = 3, SET_ACCESSED_BY = 5, UNSET_ACCESSED_BY = 6 };
+enum { PREFERRED = 2, ACCESSED_BY = 3, PREFETCHED = 4, PREFERRED_ID = 6, PREFETCHED_ID = 8 };
+enum { GRAPH_USED_HIGH = 1, NOBODY = -2 };
+
+static int range_of(CUdeviceptr address, int attribute)
+{
+	int value = -9, again = -9;
+	size_t bytes = sizeof(value);
+	void *out = &again;
+
+	MUST(cuMemRangeGetAttribute(&value, bytes, attribute, address, KIB));
+	MUST(cuMemRangeGetAttributes(&out, &bytes, &attribute, 1, address, KIB));
+	IS(value == again);
+	return value;
+}
+
+static void is_on_device(CUdeviceptr address)
+{
+	CUcontext of_memory = context;
+	CUdevice on = -1, again = -1;
+	int attribute = TD_POINTER_DEVICE_ORDINAL;
+	void *out = &again;
+
+	MUST(cuPointerGetAttribute(&on, TD_POINTER_DEVICE_ORDINAL, address));
+	MUST(cuPointerGetAttributes(1, &attribute, &out, address));
+	IS(on == device && again == device);
+	if (!cuPointerGetAttribute(&of_memory, TD_POINTER_CONTEXT, address))
+		IS(of_memory == context || !of_memory);
+}
+
+/*
+ * The program is on the other device now. Its own device means the same one, so what was set for
+ * either of them is unset by the other.
+ */
+static void advise_late(CUstream stream)
+{
+	CUmemLocation own = {CU_MEM_LOCATION_TYPE_DEVICE, device},
+		      other = {CU_MEM_LOCATION_TYPE_DEVICE, !device};
+	CUdeviceptr address;
+	size_t bytes = KIB, index = 0;
+
+	MUST(cuMemAllocManaged(&address, KIB, CU_MEM_ATTACH_GLOBAL));
+	is_on_device(address);
+	MUST(cuMemAdvise(address, KIB, SET_PREFERRED, device));
+	IS(range_of(address, PREFERRED) == device && range_of(address, PREFERRED_ID) == device);
+	MUST(cuMemAdvise(address, KIB, SET_ACCESSED_BY, device));
+	IS(range_of(address, ACCESSED_BY) == device);
+	MUST(cuMemAdvise(address, KIB, UNSET_ACCESSED_BY, !device));
+	IS(range_of(address, ACCESSED_BY) == NOBODY);
+	MUST(cuMemAdvise_v2(address, KIB, SET_ACCESSED_BY, own));
+	IS(range_of(address, ACCESSED_BY) == device);
+	MUST(cuMemAdvise_v2(address, KIB, UNSET_ACCESSED_BY, other));
+	IS(range_of(address, ACCESSED_BY) == NOBODY);
+	MUST(cuMemPrefetchAsync(address, KIB, device, stream));
+	MUST(cuMemPrefetchAsync_v2(address, KIB, own, 0, stream));
+	MUST(cuMemPrefetchBatchAsync(&address, &bytes, 1, &own, &index, 1, 0, stream));
+	IS(range_of(address, PREFETCHED) == device && range_of(address, PREFETCHED_ID) == device);
+	MUST(cuMemDiscardAndPrefetchBatchAsync(&address, &bytes, 1, &own, &index, 1, 0, stream));
+	MUST(cuStreamSynchronize(stream));
+	MUST(cuMemFree_v2(address));
+}
+
+static void make_pool_late(CUstream stream)
+{
+	CUmemLocation own = {CU_MEM_LOCATION_TYPE_DEVICE, device};
+	struct td_pool_props props = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = own};
+	CUmemAccessDesc access = {own, CU_MEM_ACCESS_FLAGS_PROT_NONE};
+	uint32_t back[64] = {0};
+	CUdeviceptr address;
+	void *pool, *found = NULL;
+	int flags = -1;
+
+	MUST(cuMemPoolCreate(&pool, &props));
+	MUST(cuMemPoolGetAccess(&flags, pool, &own));
+	IS(flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+	/* A pool's own device cannot be kept out. */
+	IS(cuMemPoolSetAccess(pool, &access, 1) == CUDA_ERROR_INVALID_VALUE);
+	MUST(cuMemAllocFromPoolAsync(&address, sizeof(back), pool, stream));
+	is_on_device(address);
+	MUST(cuMemsetD32Async(address, 77, 64, stream));
+	MUST(cuMemcpyDtoHAsync_v2(back, address, sizeof(back), stream));
+	MUST(cuMemFreeAsync(address, stream));
+	MUST(cuStreamSynchronize(stream));
+	IS(back[0] == 77 && back[63] == 77);
+	MUST(cuMemSetMemPool(&own, CU_MEM_ALLOCATION_TYPE_PINNED, pool));
+	MUST(cuMemGetMemPool(&found, &own, CU_MEM_ALLOCATION_TYPE_PINNED));
+	IS(found == pool);
+	MUST(cuDeviceGetMemPool(&found, device));
+	IS(found == pool);
+	MUST(cuMemGetDefaultMemPool(&found, &own, CU_MEM_ALLOCATION_TYPE_PINNED));
+	MUST(cuDeviceSetMemPool(device, found));
+	MUST(cuMemPoolDestroy(pool));
+}
+
+static uint64_t graph_memory(int attribute)
+{
+	uint64_t bytes = 0;
+
+	MUST(cuDeviceGetGraphMemAttribute(device, attribute, &bytes));
+	return bytes;
+}
+
+static void launch_graph_late(CUstream stream)
+{
+	CUdeviceptr address;
+	uint64_t zero = 0;
+	void *graph, *exec;
+
+	MUST(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+	MUST(cuMemAllocAsync(&address, 1024 * KIB, stream));
+	MUST(cuMemFreeAsync(address, stream));
+	MUST(cuStreamEndCapture(stream, &graph));
+	MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	MUST(cuGraphLaunch(exec, stream));
+	MUST(cuStreamSynchronize(stream));
+	IS(graph_memory(TD_GRAPH_ATTR_RESERVED) && graph_memory(GRAPH_USED_HIGH));
+	MUST(cuDeviceSetGraphMemAttribute(device, GRAPH_USED_HIGH, &zero));
+	IS(graph_memory(GRAPH_USED_HIGH) == graph_memory(TD_GRAPH_ATTR_USED));
+	MUST(cuGraphExecDestroy(exec));
+	MUST(cuDeviceGraphMemTrim(device));
+	IS(!graph_memory(TD_GRAPH_ATTR_RESERVED));
+	MUST(cuGraphDestroy(graph));
+}
+
+/* The program names the device that it has chosen, and means the one on which it is. */
+static void make_late(void)
+{
+	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = {CU_MEM_LOCATION_TYPE_DEVICE, device}};
+	CUmemGenericAllocationHandle handle;
+	CUstream stream;
+
+	MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	MUST(cuMemCreate(&handle, 2 * KIB * KIB, &prop, 0));
+	prop.location.id = -9;
+	MUST(cuMemGetAllocationPropertiesFromHandle(&prop, handle));
+	IS(prop.location.id == device);
+	MUST(cuMemRelease(handle));
+	advise_late(stream);
+	make_pool_late(stream);
+	launch_graph_late(stream);
+	MUST(cuStreamDestroy_v2(stream));
+}
+
 static void map_progress(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -517,6 +663,7 @@ int main(int argc, char **argv)
 {
 	static struct lane lanes[THREADS];
 	unsigned count = argc > 2 ? (unsigned)atoi(argv[2]) : 0, churns;
+	bool late;
 	char c;
 
 	if (argc < 4 || !count || count > THREADS) {
@@ -531,7 +678,8 @@ int main(int argc, char **argv)
 	MUST(cuCtxGetId(context, &context_id));
 	MUST(cuDeviceGetUuid_v2((CUuuid *)uuid, device));
 	churns = argc > 4 && !strcmp(argv[4], "churn") ? THREADS - count : 0;
-	if (argc > 4 && !churns)
+	late = argc > 4 && !strcmp(argv[4], "late");
+	if (argc > 4 && !churns && !late)
 		block(argv[4]);
 	count += churns;
 	for (unsigned i = 0; i < count; i++) {
@@ -544,6 +692,8 @@ int main(int argc, char **argv)
 	atomic_store(&over, true);
 	for (unsigned i = 0; i < count; i++)
 		pthread_join(lanes[i].id, NULL);
+	if (late)
+		make_late();
 	name_context();
 	MUST(cuDevicePrimaryCtxRelease_v2(device));
 	return 0;

@@ -95,8 +95,8 @@ static int device_of(CUmemGenericAllocationHandle handle)
 {
 	CUmemAllocationProp prop;
 
-	return td_real.cuMemGetAllocationPropertiesFromHandle &&
-			       !td_real.cuMemGetAllocationPropertiesFromHandle(&prop, handle) &&
+	return td_true->cuMemGetAllocationPropertiesFromHandle &&
+			       !td_true->cuMemGetAllocationPropertiesFromHandle(&prop, handle) &&
 			       prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE
 		       ? prop.location.id
 		       : -1;

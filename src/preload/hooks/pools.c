@@ -188,7 +188,9 @@ CUresult td_hook_cuMemPoolCreate(void **a0, const void *a1)
 		return r;
 	claim.slot = -1;
 	claim.object = td_outside_pool((uint64_t)*a0,
-		props->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? props->location.id : -1,
+		props->location.type == CU_MEM_LOCATION_TYPE_DEVICE
+			? td_rehome_device(props->location.id)
+			: -1,
 		TD_OUTSIDE_POOL);
 	return td_outside_settle(&claim, r, TD_KEY_ADDRESS, 0);
 }

@@ -61,23 +61,16 @@ static void *shown(char kind, void *handle)
 	}
 }
 
-/*
- * Does a device in this call mean the GPU on which the program's memory and code are? In all other
- * calls it means the GPU that the program has chosen, whose name and number it keeps.
- */
+/* Does a device in this call mean the GPU on which the program's memory and code are? */
 static bool follows(unsigned symbol)
 {
 	switch (symbol) {
-	case TD_SYMBOL_cuKernelGetAttribute:
-	case TD_SYMBOL_cuDeviceGetDefaultMemPool:
-	case TD_SYMBOL_cuDeviceGetMemPool:
-	case TD_SYMBOL_cuDeviceSetMemPool:
-	case TD_SYMBOL_cuDeviceGetGraphMemAttribute:
-	case TD_SYMBOL_cuDeviceSetGraphMemAttribute:
-	case TD_SYMBOL_cuDeviceGraphMemTrim:
-	case TD_SYMBOL_cuMemAdvise:
-	case TD_SYMBOL_cuMemPrefetchAsync:
-	case TD_SYMBOL_cuMemPrefetchAsync_ptsz: return true;
+#define FOLLOWS(symbol) case TD_SYMBOL_##symbol:
+#define SHOWN(symbol)
+#include "preload/rehome/follows.def"
+#undef FOLLOWS
+#undef SHOWN
+		return true;
 	default: return false;
 	}
 }
@@ -428,18 +421,11 @@ PEER_COPY(cuMemcpy3DPeerAsync, twins, stream)
 PEER_COPY(cuMemcpy3DPeerAsync_ptsz, twins, stream)
 
 /*
- * -- locations: memory for the program's GPU belongs where its work now runs --
+ * -- locations: memory for the program's GPU belongs where its work now runs; see places.c --
  *
  * For the program cannot move meanwhile: the hook of cuMemCreate excludes it, a prefetch is inside
  * the gate, and memory that is mapped by the program, or unified, is a reason not to move.
  */
-
-static CUmemLocation place_here(CUmemLocation location)
-{
-	if (location.type == CU_MEM_LOCATION_TYPE_DEVICE)
-		location.id = td_rehome_device(location.id);
-	return location;
-}
 
 static CUresult struct_cuMemCreate(CUmemGenericAllocationHandle *a0, size_t a1,
 	const CUmemAllocationProp *a2, unsigned long long a3)
@@ -449,7 +435,7 @@ static CUresult struct_cuMemCreate(CUmemGenericAllocationHandle *a0, size_t a1,
 	if (!a2)
 		return adapt_cuMemCreate(a0, a1, a2, a3);
 	copy = *a2;
-	copy.location = place_here(copy.location);
+	copy.location = td_place_here(copy.location);
 	return adapt_cuMemCreate(a0, a1, &copy, a3);
 }
 
@@ -463,7 +449,7 @@ static CUresult struct_cuMemSetAccess(
 		return adapt_cuMemSetAccess(a0, a1, a2, a3);
 	for (size_t i = 0; i < a3; i++) {
 		copy[i] = a2[i];
-		copy[i].location = place_here(a2[i].location);
+		copy[i].location = td_place_here(a2[i].location);
 	}
 	return adapt_cuMemSetAccess(a0, a1, copy, a3);
 }
@@ -474,14 +460,14 @@ static CUresult struct_cuMemGetAccess(
 	CUmemLocation copy = {0, 0};
 
 	if (a1)
-		copy = place_here(*a1);
+		copy = td_place_here(*a1);
 	return adapt_cuMemGetAccess(a0, a1 ? &copy : NULL, a2);
 }
 
 #define PREFETCH(symbol)                                                                           \
 	static CUresult struct_##symbol TD_PARAMS_##symbol                                         \
 	{                                                                                          \
-		return adapt_##symbol(a0, a1, place_here(a2), a3, stream);                         \
+		return adapt_##symbol(a0, a1, td_place_here(a2), a3, stream);                      \
 	}
 
 PREFETCH(cuMemPrefetchAsync_v2)
@@ -489,7 +475,7 @@ PREFETCH(cuMemPrefetchAsync_v2_ptsz)
 
 static CUresult struct_cuMemAdvise_v2(CUdeviceptr a0, size_t a1, int a2, CUmemLocation a3)
 {
-	return adapt_cuMemAdvise_v2(a0, a1, a2, place_here(a3));
+	return adapt_cuMemAdvise_v2(a0, a1, a2, td_place_here(a3));
 }
 
 /* -- events -- */
@@ -690,6 +676,9 @@ void td_adapt_install(void)
 	for (unsigned i = 0; i < TD_SYMBOL_N; i++)
 		if (driver[i] && !stays(i))
 			__atomic_store_n(&real[i], adapters[i], __ATOMIC_RELEASE);
+	for (unsigned i = 0; i < TD_SYMBOL_N; i++)
+		if (driver[i] && td_place_adapter(i))
+			__atomic_store_n(&real[i], td_place_adapter(i), __ATOMIC_RELEASE);
 	for (size_t i = 0; i < sizeof(structs) / sizeof(*structs); i++)
 		if (driver[structs[i].symbol])
 			__atomic_store_n(

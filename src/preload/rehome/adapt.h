@@ -20,3 +20,10 @@ void td_adapt_install(void);
 void td_adapt_sync(void);
 /* Called before a stream is destroyed: no other thread of the library uses its handle any more. */
 void td_adapt_stream_ends(void *stream);
+
+/*
+ * places.c. td_place_here: where the program's work for this location runs.
+ * td_place_adapter: the adapter of a call with locations; NULL: there is none.
+ */
+CUmemLocation td_place_here(CUmemLocation location);
+void *td_place_adapter(unsigned symbol);
