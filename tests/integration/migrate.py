@@ -43,8 +43,8 @@ def a_program_lives_on_another_gpu():
 
 
 def what_it_makes_for_its_gpu_afterwards_is_where_it_lives():
-    """Managed memory and advice, pools, graphs' memory, and the answers about them."""
-    with World("--gpus", "2") as world:
+    """Managed memory and advice, pools, graphs' memory, peers, and the answers about them."""
+    with World("--gpus", "3") as world:
         program = Program(world, 1, 1, "late")
         done = program.move(1)
         assert done.returncode == 0 and "by the driver" not in done.stdout, done

@@ -629,6 +629,48 @@ static void launch_graph_late(CUstream stream)
 	MUST(cuGraphDestroy(graph));
 }
 
+/* Changes the first word, which is 5, by a kernel in the current context, and looks for it. */
+static void multiply(CUdeviceptr address)
+{
+	uint32_t n = 1, m = 3, c = 4, word = 0;
+	void *params[] = {&address, &n, &m, &c};
+	CUmodule module;
+	CUfunction affine;
+	int access = -1;
+
+	MUST(cuPointerGetAttribute(&access, TD_POINTER_ACCESS_FLAGS, address));
+	IS(access == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+	MUST(cuModuleLoadData(&module, ptx));
+	MUST(cuModuleGetFunction(&affine, module, "affine"));
+	MUST(cuLaunchKernel(affine, 1, 1, 1, 64, 1, 1, 0, NULL, params, NULL));
+	MUST(cuMemcpyDtoH_v2(&word, address, sizeof(word)));
+	IS(word == 5 * m + c);
+	MUST(cuMemsetD32_v2(address, 5, 1));
+	MUST(cuCtxSynchronize());
+	MUST(cuModuleUnload(module));
+}
+
+/* Kernels on either of two GPUs reach memory on the other one. */
+static void reach_late(void)
+{
+	CUdeviceptr own, others;
+	CUcontext other;
+
+	MUST(cuMemAlloc_v2(&own, KIB));
+	MUST(cuMemsetD32_v2(own, 5, 1));
+	MUST(cuCtxCreate_v2(&other, 0, 2));
+	MUST(cuMemAlloc_v2(&others, KIB));
+	MUST(cuMemsetD32_v2(others, 5, 1));
+	MUST(cuCtxEnablePeerAccess(context, 0));
+	multiply(own);
+	MUST(cuCtxSetCurrent(context));
+	MUST(cuCtxEnablePeerAccess(other, 0));
+	multiply(others);
+	MUST(cuMemFree_v2(own));
+	MUST(cuCtxDestroy_v2(other));
+	MUST(cuCtxSetCurrent(context));
+}
+
 /* The program names the device that it has chosen, and means the one on which it is. */
 static void make_late(void)
 {
@@ -646,6 +688,7 @@ static void make_late(void)
 	advise_late(stream);
 	make_pool_late(stream);
 	launch_graph_late(stream);
+	reach_late();
 	MUST(cuStreamDestroy_v2(stream));
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "cuda/objects.h"
+#include "preload/driver/driver.h"
 #include "preload/driver/real.h"
 #include "preload/rehome/rehome.h"
 #include "preload/swap/peers.h"
@@ -24,6 +25,7 @@ struct pair {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* taken before td_swap.lock */
 static struct pair *pairs;                               /* guarded by lock */
 
+/* Asks for the device where the context's work is now, since mappings are opened for that one. */
 static bool device_of(CUcontext context, CUdevice *ret)
 {
 	CUcontext popped;
@@ -31,7 +33,7 @@ static bool device_of(CUcontext context, CUdevice *ret)
 
 	if (td_real.cuCtxPushCurrent_v2(context))
 		return false;
-	told = !td_real.cuCtxGetDevice(ret);
+	told = !td_driver()->ctx_get_device(ret);
 	(void)td_real.cuCtxPopCurrent_v2(&popped);
 	return told;
 }
@@ -80,8 +82,8 @@ static int add_pair(CUcontext to)
 	struct pair *p = calloc(1, sizeof(*p));
 	int r = CUDA_SUCCESS;
 
-	if (!p || td_real.cuCtxGetCurrent(&p->from) || td_real.cuCtxGetDevice(&p->from_device) ||
-		!device_of(to, &p->to_device)) {
+	if (!p || td_real.cuCtxGetCurrent(&p->from) ||
+		td_driver()->ctx_get_device(&p->from_device) || !device_of(to, &p->to_device)) {
 		free(p);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
