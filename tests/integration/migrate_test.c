@@ -243,7 +243,7 @@ static void ask(struct lane *lane, const struct block *b)
 	CUmodule module;
 	char here[16];
 	CUdevice on = -1;
-	int ordinal = -1;
+	int ordinal = -1, access = -1;
 	unsigned flags;
 
 	MUST(cuCtxGetCurrent(&now));
@@ -273,6 +273,8 @@ static void ask(struct lane *lane, const struct block *b)
 	IS(of_memory == context);
 	MUST(cuPointerGetAttribute(&ordinal, TD_POINTER_DEVICE_ORDINAL, b->address));
 	IS(ordinal == device);
+	MUST(cuPointerGetAttribute(&access, TD_POINTER_ACCESS_FLAGS, b->address));
+	IS(access == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
 	MUST(cuCtxPushCurrent_v2(context));
 	MUST(cuCtxPopCurrent_v2(&popped));
 	IS(popped == context);

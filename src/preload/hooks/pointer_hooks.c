@@ -41,13 +41,17 @@ static size_t bytes_of(int attribute)
 	}
 }
 
-/* Returns the access flags that the current context's device has to memory of `device`. */
+/*
+ * Returns the access flags that the current context's device has to memory of `device`. During a
+ * move the two are different GPUs, which the program sees as one.
+ */
 static uint64_t access_from_here(CUdevice device)
 {
 	CUdevice here;
 
 	return !td_driver()->ctx_get_device(&here) &&
-			       (here == device || td_peers_reach(here, device))
+			       (td_rehome_device_shown(here) == td_rehome_device_shown(device) ||
+				       td_peers_reach(here, device))
 		       ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
 		       : CU_MEM_ACCESS_FLAGS_PROT_NONE;
 }
