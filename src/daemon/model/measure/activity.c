@@ -28,24 +28,32 @@ static uint32_t part_ppm(uint64_t part_ns, uint64_t ns, uint32_t most_ppm)
 	return ppm < most_ppm ? (uint32_t)ppm : most_ppm;
 }
 
-/*
- * Adds newly charged work to what is left, and subtracts what a GPU can have done in elapsed_ns.
- * Returns the latter.
- */
-static uint64_t work_off(uint64_t *left_ns, uint64_t more_ns, uint64_t elapsed_ns)
+static void charge(uint64_t *left_ns, uint64_t more_ns)
 {
-	uint64_t done;
-
 	*left_ns = td_min_u64(*left_ns + td_min_u64(more_ns, LEFT_MAX_NS), LEFT_MAX_NS);
-	done = td_min_u64(*left_ns, elapsed_ns);
-	*left_ns -= done;
-	return done;
 }
 
 /*
- * Computes need_ppm from the charged times. The times that work_off() returns may be shifted
- * against each other.
+ * Subtracts what a GPU can have done in elapsed_ns from what is left, and of the activity the same
+ * part: queued work has the SMs that it has, however much of it is queued.
  */
+static void work_off(
+	struct td_activity *activity, uint64_t elapsed_ns, uint64_t *ret_used, uint64_t *ret_active)
+{
+	uint64_t used = td_min_u64(activity->used_left_ns, elapsed_ns), active;
+
+	active = used < activity->used_left_ns
+			 ? (uint64_t)((double)activity->active_left_ns * (double)used /
+				      (double)activity->used_left_ns)
+			 : activity->active_left_ns;
+	active = td_min_u64(active, elapsed_ns);
+	activity->used_left_ns -= used;
+	activity->active_left_ns -= active;
+	*ret_used = used;
+	*ret_active = active;
+}
+
+/* Computes need_ppm from the charged times. */
 static void find_need(struct td_activity *activity, uint64_t used_ns, uint64_t active_ns)
 {
 	double need, part = used_ns < TD_ACTIVITY_NEED_NS
@@ -85,8 +93,9 @@ bool td_activity_read(struct td_activity *activity, const struct td_activity_cou
 		return false;
 	used_more = rise(counters->used_ns, activity->read.used_ns);
 	active_more = rise_of_gpu(counters->active_ns, activity->read.active_ns, share_ppm);
-	used = work_off(&activity->used_left_ns, used_more, elapsed_ns);
-	active = work_off(&activity->active_left_ns, active_more, elapsed_ns);
+	charge(&activity->used_left_ns, used_more);
+	charge(&activity->active_left_ns, active_more);
+	work_off(activity, elapsed_ns, &used, &active);
 	find_need(activity, used_more, active_more);
 	core = rise_of_gpu(counters->core_ns, activity->read.core_ns, share_ppm);
 	core = td_min_u64(core, elapsed_ns * (TD_ACTIVITY_CORES_MAX_PPM / TD_PPM));

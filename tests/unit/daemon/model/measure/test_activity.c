@@ -99,6 +99,16 @@ TEST(what_is_queued_at_once_is_worked_off_as_a_gpu_does_it)
 	CHECK_EQ(activity.active_ns, 125 * MS);
 }
 
+TEST(what_is_queued_is_as_active_as_what_runs)
+{
+	begin();
+	CHECK(pass(100 * MS, 112 * MS, 56 * MS, 0));
+	CHECK_EQ(activity.active_ppm, PPM / 2);
+	CHECK(pass(100 * MS, 88 * MS, 44 * MS, 0));
+	CHECK_EQ(activity.used_ppm, PPM);
+	CHECK_EQ(activity.active_ppm, PPM / 2);
+}
+
 TEST(core_demand_may_be_more_than_one_gpu_and_is_bounded)
 {
 	begin();
