@@ -35,7 +35,7 @@ int rt_driver_init(void);
 int rt_done_in(const char *name, int error);
 /* Forgets all errors after the device was reset, even those that otherwise stay. */
 void rt_error_reset(void);
-/* Ends a call that is exported but not implemented, as rt_done() ends others. */
+/* Ends a call that softgpu refuses: stores cudaErrorNotSupported and returns it. */
 int rt_refuse(const char *name);
 
 /* -- context.c -- */

@@ -136,8 +136,8 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *re
 }
 
 /*
- * As NVML does it: too little room tells how much is needed. Rows of `size` bytes are the beginning
- * of nvmlProcessDetail_v1_t.
+ * Lists the processes as NVML does. If the room is too small, *count tells how much is needed. Each
+ * row has the first `size` bytes of nvmlProcessDetail_v1_t.
  */
 static nvmlReturn_t list(unsigned *count, void *rows, size_t size)
 {

@@ -25,7 +25,7 @@ struct td_settings {
 	uint32_t weight;        /* TANDEM_WEIGHT */
 	uint32_t instance;      /* TANDEM_INSTANCE, by the supervisor; 0: none */
 	uint32_t sm_share_ppm;  /* CUDA_MPS_ACTIVE_THREAD_PERCENTAGE; 0: none */
-	/* That percentage if it limits all contexts of the process together, not each; 0: none. */
+	/* The same share if it limits all contexts of the process together; 0: each by itself. */
 	uint32_t sm_share_most_ppm;
 	uint32_t duty_ppm; /* TANDEM_DUTY: the largest share of a GPU's time; 0: no limit */
 	/* TANDEM_SLACK: how much longer a step may take than without other programs; 0: not set. */
